@@ -9,21 +9,24 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
 from typing import Any, Final
 
 import numpy as np
 
-from benchmarks.measure import Benchmark, Rounds, Work, best
-from workflow_rl.config import GameConfig
-from workflow_rl.envs.cyborg import CyborgEnv
+from benchmarks.measure import Benchmark, Rounds, Row, Work, best
+from workflow_rl.config import GameConfig, ObservationName
+from workflow_rl.envs.cyborg import CyborgEnv, scenario_path
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.envs.single import Cage2Env
 from workflow_rl.envs.vector import Cage2VectorEnv
 from workflow_rl.errors import InvalidInputError, MissingDependencyError
-from workflow_rl.scenario.scenario2 import NUM_ACTIONS
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network, Reachability
+from workflow_rl.scenario.random_network import random_network
 from workflow_rl.sim.batch import Batch, max_threads
 
 BATCH_SIZES: Final = (1, 25, 200, 2_000, 20_000)
@@ -32,6 +35,11 @@ MINI_CAGE_ACTIONS: Final = 53
 EPISODE_LENGTH: Final = 100
 VECTOR: Final = "Cage2VectorEnv.step"
 WITH_MEMORY: Final = f"{VECTOR}, memory"
+NETWORKS: Final = {  # by their hosts; Meander can go on for ever on each
+    13: SCENARIO2,
+    30: random_network(30, 4, 0, Reachability.CYBORG),
+    60: random_network(60, 5, 0, Reachability.CYBORG),
+}
 _POOL: Final = 4_000_000  # random actions are drawn beforehand, so that drawing is not measured
 _CHUNK_STEPS: Final = 20_000
 _START: Final = (
@@ -60,10 +68,11 @@ def stepping(step: Callable[[Any], object], num_envs: int, actions: Sequence[Any
     return work
 
 
-def random_actions(num_envs: int) -> list[Any]:
+def random_actions(num_envs: int, network: Network = SCENARIO2) -> list[Any]:
     """Returns rows of random actions, one for each environment."""
     rows = min(2_000, max(EPISODE_LENGTH, _POOL // num_envs))
-    return list(np.random.default_rng(0).integers(0, NUM_ACTIONS, (rows, num_envs)))
+    size = actions_of(network).size
+    return list(np.random.default_rng(0).integers(0, size, (rows, num_envs)))
 
 
 def simulator(num_envs: int, threads: int, game: GameConfig) -> Work:
@@ -75,19 +84,14 @@ def simulator(num_envs: int, threads: int, game: GameConfig) -> Work:
 
 def vector_env(num_envs: int, game: GameConfig) -> Work:
     """The Gymnasium vector environment, with its infos and copies."""
-    env = Cage2VectorEnv(num_envs, **game_keywords(game))
+    env = Cage2VectorEnv(num_envs, game=game)
     env.reset(seed=0)
-    return stepping(env.step, num_envs, random_actions(num_envs))
-
-
-def game_keywords(game: GameConfig) -> dict[str, Any]:
-    """Returns the part of a game that the flags choose, as keywords of an environment."""
-    return {name: getattr(game, name) for name in ("red_agent", "rules", "observation")}
+    return stepping(env.step, num_envs, random_actions(num_envs, game.network))
 
 
 def single_env(game: GameConfig) -> Work:
     """The Gymnasium environment, one step at a time, resets included."""
-    env = Cage2Env(**game_keywords(game))
+    env = Cage2Env(game=game)
     env.reset(seed=0)
 
     def step(action: int) -> None:
@@ -119,7 +123,8 @@ def cyborg(game: GameConfig) -> Any:
     """
     classes = load_cyborg()
     agents = {"Red": classes.red_agents[game.red_agent]}
-    inner = classes.environment(classes.scenario, "sim", agents=agents)
+    with scenario_path(classes, game.network) as path:
+        inner = classes.environment(path, "sim", agents=agents)
     return classes.challenge_wrapper(env=inner, agent_name="Blue")
 
 
@@ -139,9 +144,10 @@ def playing(step: Callable[[], object], reset: Callable[[], object], num_envs: i
     return work
 
 
-def slow_steps(env: Any) -> Work:
+def slow_steps(env: Any, network: Network = SCENARIO2) -> Work:
     """A slow environment with random actions, resets included."""
-    return playing(lambda: env.step(random.randrange(NUM_ACTIONS)), env.reset)
+    size = actions_of(network).size
+    return playing(lambda: env.step(random.randrange(size)), env.reset)
 
 
 def mini_cage(num_envs: int, game: GameConfig) -> Work:
@@ -220,6 +226,48 @@ def ratios(rates: dict[Key, Rounds]) -> dict[str, Rounds]:
     return found
 
 
+def network_rows(bench: Benchmark) -> list[Row]:
+    """Returns the speed on networks of several sizes, compared with CybORG and with Scenario2."""
+    games = {
+        hosts: replace(bench.game, red_agent="meander", network=network)
+        for hosts, network in NETWORKS.items()
+    }
+    works: dict[tuple[str, int], Work] = {}
+    for hosts, game in games.items():
+        works[VECTOR, hosts] = vector_env(200, replace(game, observation="challenge"))
+        works[WITH_MEMORY, hosts] = vector_env(200, replace(game, observation="memory"))
+        try:
+            works["CybORG", hosts] = slow_steps(cyborg(game), game.network)
+        except InvalidInputError as error:
+            bench.skipped.append(str(error))
+    rates = bench.rates(works)
+    return [_network_row(name, games[hosts], rates) for name, hosts in works if name != "CybORG"]
+
+
+def _network_row(
+    name: str, game: GameConfig, rates: Mapping[tuple[str, int], Rounds]
+) -> dict[str, Any]:
+    hosts = len(game.network.hosts)
+    rate, original = rates[name, hosts], rates.get(("CybORG", hosts))
+    compared = {"CybORG's": original, "x CybORG": rate / original} if original else {}
+    observation: ObservationName = "memory" if name == WITH_MEMORY else "challenge"
+    return {
+        "name": name,
+        "hosts": hosts,
+        "steps per second": rate,
+        **compared,
+        "time of a step / Scenario2": rates[name, 13] / rate,
+        "bytes per environment": bytes_per_environment(replace(game, observation=observation)),
+    }
+
+
+def bytes_per_environment(game: GameConfig) -> float:
+    """Returns what the state and the outputs of an environment take."""
+    batch = Batch(1_000, game)
+    total = batch.state.nbytes + sum(array.nbytes for array in batch.out)
+    return total / batch.num_envs
+
+
 def start_up_seconds() -> tuple[float, float]:
     """Returns the time to the first step without a compile cache, and to the reset with one."""
 
@@ -255,9 +303,8 @@ def measure(bench: Benchmark) -> None:
         for (name, envs, threads), rate in rates.items()
     ]
     bench.ratios |= ratios(rates)
-    batch = Batch(1_000, bench.game)
-    memory = batch.state.nbytes + sum(array.nbytes for array in batch.out)
-    once: dict[str, float] = {"bytes per environment": memory / batch.num_envs}
+    bench.tables["networks"] = network_rows(bench)
+    once: dict[str, float] = {"bytes per environment": bytes_per_environment(bench.game)}
     if bench.args.start_up:
         bench.tell("measuring start-up")
         once["first step without a compile cache, s"], once["reset with it, s"] = start_up_seconds()

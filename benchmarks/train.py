@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from torch import nn
 
 from benchmarks.measure import Benchmark, Rounds, Row, Work, counted, number
-from benchmarks.sim import EPISODE_LENGTH, cyborg, game_keywords, simulator, slow_steps
+from benchmarks.sim import EPISODE_LENGTH, cyborg, simulator, slow_steps
 from workflow_rl.config import PPO_FORMS, GameConfig, PPOConfig, TrainConfig
 from workflow_rl.envs.cyborg_import import silence_gym
 from workflow_rl.envs.observations import make_batch
@@ -273,7 +273,7 @@ def _sb3_env(num_envs: int, game: GameConfig) -> Any:
         def _with_order(self, observation: NDArray[np.int8]) -> NDArray[np.int8]:
             return np.concatenate([observation, np.tile(order, (num_envs, 1))], axis=1)
 
-    env = Cage2VectorEnv(num_envs, **game_keywords(game))
+    env = Cage2VectorEnv(num_envs, game=game)
     space: Any = env.single_observation_space
     high = np.concatenate([space.high, np.ones_like(order)])
     venv = WithOrder(env)

@@ -1,4 +1,4 @@
-"""The pages of settings, commands, Python and networks are made from the code, and up to date."""
+"""The pages that are made from the code: up to date, and whole."""
 
 import re
 from pathlib import Path

@@ -50,11 +50,12 @@ def test_a_search_there_trains_its_own_base_policy_and_says_what_it_is_played_on
     assert "red meander, rules main" in out  # B_line cannot play there
     assert re.search(r"network shop: 5 hosts in 2 zones; Red goes on from what it holds", out)
     assert "B_line raises here, and then sleeps: " in out
-    assert "base: 2 updates of one policy on all orders" in out
+    assert "base: 2 updates of one policy on all orders, against all attackers" in out
+    assert "handed over: the base policy, " in out
     assert "universal" not in out.replace("--warm-start universal", "")
     summary = json.loads((run / "summary.json").read_text())
     assert (summary["network"], summary["reachability"]) == ("shop", "routes")
-    assert (summary["red_agent"], summary["policy_kind"]) == ("meander", "documented")
+    assert (summary["red_agent"], summary["policy_kind"]) == ("meander", "common")
     assert sorted(summary["recommended"].split(" > ")) == sorted(UNITS)
     assert {score["red_agent"] for score in summary["policy_scores"]} == {
         "bline",

@@ -21,7 +21,11 @@ from workflow_rl.config import RED_AGENTS, RULE_SETS, ObservationName
 from workflow_rl.envs.cyborg_import import load_cyborg
 from workflow_rl.errors import NotResetError
 from workflow_rl.evaluation.protocol import evaluate
-from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.actions import ActionKind, actions_of
+from workflow_rl.scenario.cyborg_writer import scenario_of
+from workflow_rl.scenario.loading import SCENARIO2, network_of
+from workflow_rl.scenario.network import Network, Reachability
+from workflow_rl.scenario.random_network import random_network
 from workflow_rl.scenario.scenario2 import ACTION_KIND, NUM_ACTIONS, NUM_HOSTS
 
 pytestmark = pytest.mark.cyborg
@@ -50,6 +54,7 @@ def test_the_arguments_are_those_of_our_environment_and_a_path() -> None:
     ours = inspect.signature(Cage2Env).parameters
     theirs = dict(inspect.signature(CyborgEnv).parameters)
     assert theirs.pop("cyborg_path").default is None
+    assert theirs.pop("scenario_file").default is None
     assert theirs == ours
     refused("'truth' is the simulator's", cyborg_env, observation="truth")
 
@@ -129,7 +134,8 @@ def test_mixed_red_agents_are_drawn_for_each_episode_by_their_weights() -> None:
         names = []
         for episode in range(30):
             env.reset(seed=0 if episode == 0 else None)
-            names.append(type(env.controller.agent_interfaces["Red"].agent).__name__)
+            red = env.controller.agent_interfaces["Red"].agent
+            names.append(type(getattr(red, "agent", red)).__name__)
         return names
 
     mixed = drawn(cyborg_env(red_agent="mixed"))
@@ -173,6 +179,72 @@ def test_an_evaluation_plays_the_original_by_the_rules_it_has() -> None:
     (other,) = set(RULE_SETS) - {rules}
     refused(f"plays the rule set '{rules}', not '{other}'", CyborgEnv, rules=other)
     refused("plays the rule set", evaluate, "sleep", rules=other, **played)
+
+
+# --- other networks
+
+
+def networks() -> dict[str, Network]:
+    """Networks with features that Scenario2 does not have."""
+    drawn = {
+        f"{hosts} hosts": random_network(hosts, 3, hosts, Reachability.CYBORG, rare=0.5)
+        for hosts in (5, 9, 20)
+    }
+    return {"cage1": network_of("cage1"), **drawn}
+
+
+@pytest.mark.parametrize("name", networks())
+def test_on_any_network_it_has_our_spaces_and_infos(name: str) -> None:
+    """Against a sleeping Red, and with actions that no draw decides, it plays what we play."""
+    network = networks()[name]
+    actions = actions_of(network)
+    ours = Cage2Env(network=network, red_agent="sleep")
+    theirs = cyborg_env(network=network, red_agent="sleep")
+    assert (theirs.hosts, theirs.actions) == (ours.hosts, ours.actions)
+    assert theirs.observation_space == ours.observation_space
+    assert theirs.action_space == ours.action_space
+    decided = np.flatnonzero(actions.kinds != ActionKind.MISINFORM)
+    assert (ours.reset(seed=0)[0] == theirs.reset(seed=0)[0]).all()
+    for action in np.random.default_rng(3).choice(decided, 60):
+        expected, got = ours.step(action), theirs.step(action)
+        np.testing.assert_array_equal(got[0], expected[0], strict=True)
+        assert got[1:4] == expected[1:4]
+        assert got[4].pop("removable").shape == (len(network.hosts),)
+        assert got[4].keys() == expected[4].keys()
+        for field, value in expected[4].items():
+            np.testing.assert_array_equal(got[4][field], value, field)
+
+
+def test_where_cyborgs_agent_raises_it_plays_on_with_a_red_that_sleeps() -> None:
+    network = next(net for net in networks().values() if net.roles.entry is None)
+    for env in (
+        cyborg_env(network=network, red_agent="bline", episode_length=6),
+        Cage2Env(network=network, red_agent="bline", episode_length=6),
+    ):
+        for seed in (0, None):  # the next episode begins anew
+            _, info = env.reset(seed=seed)
+            raised = [info["red_raised"]]
+            for action in (0, 1, 0, 1, 0, 1):
+                *_, ended, info = env.step(action)
+                raised.append(info["red_raised"])
+            assert raised == [None, *["KeyError"] * 6]
+            assert ended
+
+
+def test_a_network_of_routes_is_refused() -> None:
+    network = random_network(6, 2, 0)
+    refused("routes between zones are no rule of CybORG's", cyborg_env, network=network)
+
+
+def test_it_reads_the_scenario_file_that_is_given(tmp_path: Path) -> None:
+    network = networks()["9 hosts"]
+    path = tmp_path / "own.yaml"
+    path.write_text(scenario_of(network), encoding="utf-8")
+    env = cyborg_env(network=network, scenario_file=path)
+    assert env.cyborg.scenario_file == str(path)
+    refused("holds another network than scenario2", cyborg_env, scenario_file=path)
+    own = cyborg_env(network=SCENARIO2)
+    assert own.cyborg.scenario_file == load_cyborg().scenario
 
 
 # --- what the documents show

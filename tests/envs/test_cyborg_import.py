@@ -19,8 +19,8 @@ STAND_IN = {
     "Agents/__init__.py": "B_lineAgent = GreenAgent = RedMeanderAgent = SleepAgent = object",
     "Agents/Wrappers/__init__.py": "BlueTableWrapper = ChallengeWrapper = EnumActionWrapper = int",
     "Shared/__init__.py": "",
-    "Shared/Actions/__init__.py": "DiscoverNetworkServices = DiscoverRemoteSystems = "
-    "ExploitRemoteService = Impact = PrivilegeEscalate = Sleep = object",
+    "Shared/Actions/__init__.py": "DecoySSHD = DiscoverNetworkServices = "
+    "DiscoverRemoteSystems = ExploitRemoteService = Impact = PrivilegeEscalate = Sleep = object",
     "Shared/Scenarios/Scenario2.yaml": "",
 }
 

@@ -31,8 +31,8 @@ from workflow_rl.envs.observations import make_batch, make_tracker
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.nets.distinct import DistinctRows
 from workflow_rl.nets.mlp import read_mlp
-from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.ppo.returns import discounted_returns, generalised_advantages
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.sim.table import packed_tables
 from workflow_rl.train.alignment import Expectation
 from workflow_rl.train.episodes import episode_sums

@@ -28,8 +28,8 @@ def episodes_of(path: Path, episodes: Sequence[int]) -> Trace:
         name: values[list(episodes)] if values.ndim else values
         for name, values in trace.arrays.items()
     }
-    lengths = trace.lengths[list(episodes)]
-    return replace(trace, episodes=len(lengths), lengths=lengths, arrays=arrays)
+    lengths, raised = trace.lengths[list(episodes)], trace.raised[list(episodes)]
+    return replace(trace, episodes=len(lengths), lengths=lengths, raised=raised, arrays=arrays)
 
 
 def changed(trace: Trace, name: str, index: tuple[int, ...], value: Any) -> Trace:

@@ -102,7 +102,7 @@ def test_nothing_happens_against_a_sleeping_red(policy: str) -> None:
     game = play(f"sleep/{policy}", 50)
     assert not game.rewards.any()
     assert (game.red_action == RedAction.SLEEP).all()
-    assert game.ot_running.all()
+    assert not game.ot_down.any()
 
 
 def test_the_equivalence_test_can_fail() -> None:

@@ -2,6 +2,7 @@
 
 import random
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,23 +14,51 @@ from tests.parity.fixtures import FILES, file_id
 from workflow_rl.parity.live import BUILT_IN_BLUES
 from workflow_rl.parity.recorder import Act, record
 from workflow_rl.parity.replay import compare, recorded_draws
-from workflow_rl.parity.trace import INPUTS, OUTPUTS, Trace, load_trace
+from workflow_rl.parity.trace import (
+    Trace,
+    find_networks,
+    inputs_of,
+    load_trace,
+    optional_outputs_of,
+    outputs_of,
+)
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 from workflow_rl.sim.batch import Batch
 
 pytestmark = pytest.mark.cyborg
 
 
-def record_again(trace: Trace, episode: int) -> Trace:
+NETWORKS = find_networks(Path(__file__).parent / "networks")
+ON_NETWORKS = [path for folder in NETWORKS for path in sorted(folder.glob("*.npz"))]
+
+
+def record_again(trace: Trace, episode: int, scenario_file: Path | None = None) -> Trace:
     """Records an episode anew: from its seed, by its actions."""
+    raised = int(trace.raised[episode] > 0)
     env = cyborg_env(
+        network=trace.network,
         red_agent=trace.red_agent,
         green_agent="active" if trace.arrays["meta_green"] else "sleep",
-        episode_length=int(trace.lengths[episode]),
+        episode_length=int(trace.lengths[episode]) + raised,
+        scenario_file=scenario_file,
     )
     actions = iter(trace.arrays["blue_action"][episode].tolist())
     seed = int(trace.arrays["seed"][episode])
     return record("again", env, [seed], lambda seed: lambda observation, mask, step: next(actions))
+
+
+def assert_same(again: Trace, trace: Trace, episode: int) -> None:
+    """Asserts that all that is compared is the same at every step of an episode."""
+    network, length = trace.network, trace.lengths[episode]
+    assert again.lengths.tolist() == [length]
+    assert again.raised.tolist() == [trace.raised[episode]]
+    for name in inputs_of(network).keys() | outputs_of(network).keys():
+        expected = trace.arrays[name][episode, :length]
+        np.testing.assert_array_equal(again.arrays[name][0, :length], expected, name)
+    for name in optional_outputs_of(network).keys() & trace.arrays.keys():
+        expected = trace.arrays[name][episode, :length]
+        np.testing.assert_array_equal(again.arrays[name][0, :length], expected, name)
 
 
 @pytest.mark.parametrize(
@@ -43,12 +72,17 @@ def test_a_recordings_seed_and_actions_give_the_same_recording(
         pytest.skip(f"the installed CybORG plays other rules than {rules}")
     trace = load_trace(path)
     for episode in range(trace.episodes)[episodes]:
-        again = record_again(trace, episode)
-        length = trace.lengths[episode]
-        assert again.lengths.tolist() == [length]
-        for name in (*INPUTS, *OUTPUTS):
-            expected = trace.arrays[name][episode, :length]
-            np.testing.assert_array_equal(again.arrays[name][0], expected, name)
+        assert_same(record_again(trace, episode), trace, episode)
+
+
+@pytest.mark.parametrize("path", ON_NETWORKS, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_they_do_on_other_networks(path: Path) -> None:
+    trace = load_trace(path, NETWORKS[path.parent])
+    if trace.rules != installed_rules():
+        pytest.skip(f"the installed CybORG plays other rules than {trace.rules}")
+    scenario = path.parent / "scenario.yaml"
+    for episode in (0, trace.episodes - 1):
+        assert_same(record_again(trace, episode, scenario), trace, episode)
 
 
 @pytest.mark.parametrize("red_agent", ["bline", "meander"])
@@ -85,7 +119,9 @@ def test_an_episode_is_cut_before_a_process_id_is_used_twice(
         lambda *limits: random.randrange(few) if limits == (32768,) else random.randrange(*limits),
     )
     busy = BUILT_IN_BLUES[1]
-    trace = record("few", cyborg_env(red_agent="meander"), range(10), busy.begin)
+    trace = record(
+        "few", cyborg_env(red_agent="meander"), range(10), partial(busy.begin, SCENARIO2)
+    )
     assert (trace.lengths < trace.steps).sum() > 2
     assert trace.lengths.min() > 0
     assert compare(trace, installed_rules()).mismatches == 0

@@ -18,9 +18,13 @@ from tests.parity.fixtures import (
 )
 from workflow_rl.config import RuleSetName
 from workflow_rl.parity.replay import compare
-from workflow_rl.parity.trace import OUTPUTS, Trace, load_trace
+from workflow_rl.parity.trace import Trace, load_trace, optional_outputs_of, outputs_of
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.sim.state import Access, RedAction
 
+STORED = load_trace(MAIN_BLINE).arrays.keys()
+OPTIONAL = {key: size for key, size in optional_outputs_of(SCENARIO2).items() if key in STORED}
+OUTPUTS = outputs_of(SCENARIO2) | OPTIONAL
 COMPARED = sorted(OUTPUTS.keys() | {"red_type", "red_target"})
 EPISODE, STEP = 1, 40
 BLINE = episodes_of(MAIN_BLINE, range(3))
@@ -37,7 +41,7 @@ def test_the_recordings_replay_without_a_mismatch(rules: RuleSetName, path: Path
     assert result.mismatches == 0
     assert (result.file, result.episodes) == (path.name, trace.episodes)
     assert result.steps == trace.lengths.sum() > 0
-    assert sorted(result.fields) == COMPARED
+    assert sorted(result.fields) == sorted([*COMPARED, "red_raised"])
 
 
 @pytest.mark.parametrize("name", ["bline.npz", "meander.npz"])

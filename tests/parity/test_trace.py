@@ -15,9 +15,11 @@ from tests.parity.fixtures import MAIN_BLINE, MAIN_SLEEP
 from tests.refused import refused
 from workflow_rl.errors import InvalidInputError
 from workflow_rl.parity.replay import compare
-from workflow_rl.parity.trace import INPUTS, OUTPUTS, find_traces, load_trace
+from workflow_rl.parity.trace import find_traces, inputs_of, load_trace, outputs_of
+from workflow_rl.scenario.loading import SCENARIO2
 
 Arrays = dict[str, np.ndarray]
+INPUTS, OUTPUTS = inputs_of(SCENARIO2), outputs_of(SCENARIO2)
 GOOD = MAIN_BLINE.read_bytes()
 
 

@@ -1,7 +1,4 @@
-import numpy as np
-
-from workflow_rl.scenario.tables import HOST_NAMES, host_set
-from workflow_rl.scenario.units import UNIT_HOSTS, UNIT_OF, UNITS
+from workflow_rl.scenario.loading import SCENARIO2
 
 HOSTS_BY_UNIT = {
     "defender": {"Defender"},
@@ -13,8 +10,5 @@ HOSTS_BY_UNIT = {
 
 
 def test_every_host_is_of_one_of_five_types_under_the_names_users_know() -> None:
-    assert tuple(HOSTS_BY_UNIT) == UNITS
-    assert len(UNIT_HOSTS) == len(UNITS) == 5
-    for number, (unit, hosts) in enumerate(zip(UNITS, UNIT_HOSTS, strict=True)):
-        assert set(np.array(HOST_NAMES)[number == UNIT_OF]) == HOSTS_BY_UNIT[unit]
-        assert int(hosts) == host_set(HOSTS_BY_UNIT[unit])
+    assert {unit: set(hosts) for unit, hosts in SCENARIO2.units} == HOSTS_BY_UNIT
+    assert [unit for unit, _ in SCENARIO2.units] == list(HOSTS_BY_UNIT)

@@ -1,7 +1,8 @@
 """Boards to set up situations on: one environment each, in the notation of the rule tests.
 
 `Board`: Red does what the test says. `Match`: the real red agent plays and the test says how
-chance falls. Everything else is the game's own turn, `turn.play_turn`.
+chance falls. Everything else is the game's own turn, `turn.play_turn`. Hosts of Scenario2 have
+short names here; those of other networks go by their own.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,26 +14,31 @@ import numpy as np
 
 from workflow_rl.config import GameConfig
 from workflow_rl.jit import rule
-from workflow_rl.scenario.actions import parse_action
-from workflow_rl.scenario.tables import EXPLOIT_NAMES, HOST_NAMES, Subnet, port_set
+from workflow_rl.scenario.actions import actions_of
+from workflow_rl.scenario.images import DECOY_NAMES, EXPLOIT_NAMES, MISINFORM_DECOYS, port_set
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.network import Network
+from workflow_rl.scenario.records import HOSTS_IN_WORD, PADDING, record_dtype
+from workflow_rl.scenario.tables import NOBODY, Tables, tables_of
 from workflow_rl.sim import turn
 from workflow_rl.sim.batch import Batch
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, Draws, first
-from workflow_rl.sim.memory import MEMORY_DTYPE
-from workflow_rl.sim.records import PADDING
+from workflow_rl.sim.memory import Memory
+from workflow_rl.sim.network import held_hosts
 from workflow_rl.sim.red_actions import exploit_options
 from workflow_rl.sim.red_given import NOT_GIVEN
 from workflow_rl.sim.reward import reward_of
 from workflow_rl.sim.state import (
-    NOBODY,
-    STATE_DTYPE,
     Access,
     Mark,
     Outcome,
+    Raised,
     RedAction,
+    RedAgent,
     State,
     Success,
 )
+from workflow_rl.sim.table import read_table
 
 SHORT_NAMES = {
     "Def": "Defender",
@@ -62,25 +68,33 @@ GAINED: dict[str, dict[str, str]] = {  # the session by a detected exploit of an
     "U3": _WEB | {"Haraka": "privileged"},
     "U4": _WEB | _SSH | {"Haraka": "privileged", "SQL": "privileged"},
 }
-_TARGETS = 32  # more than there are hosts and subnets, NOBODY included
+ALL_DECOYS = (*DECOY_NAMES, *(decoy.name for decoy in MISINFORM_DECOYS))  # by index
+_TARGETS = 128  # more than there are hosts and zones, NOBODY included
 
 
-def host_index(name: str) -> int:
-    return HOST_NAMES.index(SHORT_NAMES.get(name, name))
+def host_index(name: str, network: Network = SCENARIO2) -> int:
+    return network.number(SHORT_NAMES.get(name, name))
 
 
-def host_mask(*names: str) -> int:
+def host_mask(*names: str, network: Network = SCENARIO2) -> int:
     """The set (bit h = host h) of the named hosts."""
-    return sum(1 << host_index(name) for name in set(names))
+    return sum(1 << host_index(name, network) for name in set(names))
 
 
-def blue_action(text: str) -> int:
+def members(a_set: int, network: Network = SCENARIO2) -> set[str]:
+    """The hosts of a set by their names here."""
+    names = HOSTS if network == SCENARIO2 else network.host_names
+    return {name for h, name in enumerate(names) if int(a_set) >> h & 1}
+
+
+def blue_action(text: str, network: Network = SCENARIO2) -> int:
     """The index of a Blue action; its host may be short (`Restore Ent0`)."""
-    return parse_action(" ".join(SHORT_NAMES.get(word, word) for word in text.split()))
+    words = " ".join(SHORT_NAMES.get(word, word) for word in text.split())
+    return actions_of(network).parse(words)
 
 
 @rule
-def take_given_action(env: State, given: int, draw: int) -> None:
+def take_given_action(env: State, net: Tables, given: int, draw: int) -> None:
     """Stands in for Red's agent: the draw names the action and its target."""
     env.red_action = ~draw // _TARGETS
     env.red_target = ~draw % _TARGETS + NOBODY
@@ -103,8 +117,10 @@ scripted_turn = rule(
 class View:
     """Reads and arranges the one environment of a batch."""
 
-    def __init__(self, **game: Any) -> None:
-        self.batch = Batch(1, GameConfig(**game), autoreset=False)
+    def __init__(self, *, network: Network = SCENARIO2, **game: Any) -> None:
+        self.network = network
+        self.net: Any = tables_of(network)[0]
+        self.batch = Batch(1, GameConfig(network=network, **game), autoreset=False)
         self.batch.reset(seed=0)
         self.reward = 0.0
 
@@ -112,36 +128,55 @@ class View:
     def state(self) -> Any:
         return self.batch.state[0]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hosts as they are called here."""
+        return HOSTS if self.network == SCENARIO2 else self.network.host_names
+
+    def index(self, host: str) -> int:
+        return host_index(host, self.network)
+
     def bits(self, host: str) -> str:
         """The host's four bits as shown in the observation: activity, then mark."""
-        nibble = int(self.state["table"]) >> 4 * host_index(host) & 0b1111
-        return "".join(str(nibble >> bit & 1) for bit in range(4))
+        activity, mark = read_table(self.network, self.state["table"])[self.index(host)]
+        return f"{activity & 1}{activity >> 1}{mark & 1}{mark >> 1}"
 
     def shown(self) -> dict[str, str]:
         """The bits of every host that has any set."""
-        return {name: self.bits(name) for name in HOSTS if self.bits(name) != "0000"}
+        return {name: self.bits(name) for name in self.names if self.bits(name) != "0000"}
 
     def access(self, host: str) -> Access:
-        h = host_index(host)
-        held = int(self.state["privileged"] | self.state["removable"] | self.state["persistent"])
+        h = self.index(host)
+        held = int(held_hosts(self.batch.state)[0])
         return Access((held >> h & 1) + (int(self.state["privileged"]) >> h & 1))
 
     def sessions(self, host: str) -> set[str]:
         return {kind for kind in ("privileged", "removable", "persistent") if self.has(kind, host)}
 
     def has(self, field: str, host: str) -> bool:
-        return bool(int(self.state[field]) >> host_index(host) & 1)
+        return bool(int(self.state[field]) >> self.index(host) & 1)
 
     def hosts(self, field: str) -> set[str]:
         """The members of one of the state's host sets."""
-        return {name for name in HOSTS if self.has(field, name)}
+        return members(self.state[field], self.network)
+
+    def zones(self, field: str) -> set[str]:
+        """The members of one of the state's sets of zones."""
+        known = int(self.state[field])
+        return {name for z, name in enumerate(self.network.zone_names) if known >> z & 1}
+
+    def decoys(self, host: str) -> set[str]:
+        """The decoys that stand on a host."""
+        standing = int(self.state["decoys"][self.index(host)])
+        return {name for d, name in enumerate(ALL_DECOYS) if standing >> d & 1}
 
     def record(self) -> dict[str, Any]:
         """Every field of the state, and of Blue's memory."""
-        names = [name for name in STATE_DTYPE.names or () if not name.startswith(PADDING)]
+        names = [name for name in self.state.dtype.names if not name.startswith(PADDING)]
         fields = {name: self.state[name].tolist() for name in names if name != "memory"}
         memory = self.state["memory"]
-        return fields | {f"memory.{name}": int(memory[name]) for name in MEMORY_DTYPE.names or ()}
+        remembered = record_dtype(Memory).names or ()
+        return fields | {f"memory.{name}": memory[name].tolist() for name in remembered}
 
     def changed_since(self, before: dict[str, Any]) -> set[str]:
         """The fields that differ from an earlier record, the step counter aside."""
@@ -168,9 +203,11 @@ class View:
             return ""
         short = next(name for name, value in SHORT_ACTIONS.items() if value is action)
         if action is RedAction.DISCOVER_REMOTE_SYSTEMS:
-            return f"{short} {Subnet(target).name.capitalize()}"
+            return f"{short} {self.network.zone_names[target]}"
         exploit = int(self.state["red_exploit"])
-        return f"{short} {HOSTS[target]}" + (f" by {EXPLOITS[exploit]}" if exploit >= 0 else "")
+        return f"{short} {self.names[target]}" + (
+            f" by {EXPLOITS[exploit]}" if exploit >= 0 else ""
+        )
 
     @property
     def blue_success(self) -> Success:
@@ -178,11 +215,27 @@ class View:
 
     @property
     def ot_running(self) -> bool:
-        return bool(self.state["ot_running"])
+        """Whether every OT service runs."""
+        return not self.state["ot_down"]
+
+    @property
+    def raised(self) -> Raised:
+        return Raised(self.state["red_raised"])
+
+    def parse_red(self, text: str) -> tuple[int, int, int]:
+        """The action, target and exploit that a text names."""
+        if not text:
+            return int(RedAction.SLEEP), NOBODY, NOBODY
+        words = text.split()
+        action = SHORT_ACTIONS[words[0]]
+        if action is RedAction.DISCOVER_REMOTE_SYSTEMS:
+            return int(action), self.network.zone_names.index(words[1]), NOBODY
+        exploit = EXPLOITS.index(words[3]) if "by" in words else NOBODY
+        return int(action), self.index(words[1]), exploit
 
     def put(self, field: str, *names: str) -> Self:
         """Makes one of the state's host sets consist of the named hosts."""
-        self.batch.state[field] = host_mask(*names)
+        self.batch.state[field] = host_mask(*names, network=self.network)
         return self
 
     def arrange(self, **fields: Any) -> Self:
@@ -191,15 +244,16 @@ class View:
         return self
 
     def marked(self, host: str, mark: Mark) -> Self:
-        shift = 4 * host_index(host) + 2
-        self.batch.state["table"] &= ~(0b11 << shift)
-        self.batch.state["table"] |= int(mark) << shift
+        word, place = divmod(int(self.net["slot"][self.index(host)]), HOSTS_IN_WORD)
+        shift = 4 * place + 2
+        self.batch.state["table"][0, word] &= ~(0b11 << shift)
+        self.batch.state["table"][0, word] |= int(mark) << shift
         return self
 
     def remember(self, host: str, *ports: int) -> Self:
         """Makes Red remember exactly these ports of the host."""
-        self.batch.state["ports_known"] |= host_mask(host)
-        self.batch.state["ports"][:, host_index(host)] = port_set(ports)
+        self.batch.state["ports_known"] |= host_mask(host, network=self.network)
+        self.batch.state["ports"][:, self.index(host)] = port_set(ports)
         return self
 
 
@@ -207,21 +261,30 @@ class Board(View):
     """Red is scripted; `turn("Restore Ent0", "EXP OpS by SSH")` plays a step."""
 
     def turn(
-        self, blue: str = "Sleep", red: str = "", *, detected: bool = True, green: str = ""
+        self,
+        blue: str = "Sleep",
+        red: str = "",
+        *,
+        detected: bool = True,
+        green: str = "",
+        placed: str = "",
     ) -> Self:
         """Plays a step, in which Green, if active, scans the given host.
 
         Red does nothing, or `DRS Operational`, `DNS Ent0`, `EXP Ent0 by SSH`, `PE Ent0`, `IMP OpS`;
-        `EXP` without `by` takes the favourite. Its reverse shell is detected or not.
+        `EXP` without `by` takes the favourite. Its reverse shell is detected or not. A Misinform
+        places the given decoy.
         """
-        red_action, target, exploit = _parse_red(red)
+        red_action, target, exploit = self.parse_red(red)
         draws = Draws(
             target=given_action(red_action, target),
             exploit=~self._exploit_outcome(exploit, target),
             detection=~int(detected),
-            green=~(host_index(green) if green else CHOSE_NOBODY),
+            green=~(self.index(green) if green else CHOSE_NOBODY),
+            decoy=~(ALL_DECOYS.index(placed) if placed else CHOSE_NOBODY),
         )
-        scripted_turn(self.state, self.batch._settings[0], blue_action(blue), NOT_GIVEN, draws)
+        settings, action = self.batch._settings[0], blue_action(blue, self.network)
+        scripted_turn(self.state, self.net, settings, action, NOT_GIVEN, draws)
         self.reward = reward_of(self.state)
         return self
 
@@ -242,6 +305,10 @@ class Board(View):
 class Match(View):
     """The game's own red agent plays."""
 
+    def by(self, agent: RedAgent) -> Self:
+        """Lets another of the rules' red agents play."""
+        return self.arrange(red_agent=agent)
+
     def turn(
         self,
         blue: str = "Sleep",
@@ -253,37 +320,26 @@ class Match(View):
     ) -> Self:
         """Plays a step: the host that Red's agent draws, the exploit if not the favourite."""
         outcomes = (
-            host_index(target) if target else CHOSE_NOBODY,
+            self.index(target) if target else CHOSE_NOBODY,
             EXPLOITS.index(other) if other else TOOK_FAVOURITE,
             int(detected),
-            host_index(green) if green else CHOSE_NOBODY,
+            self.index(green) if green else CHOSE_NOBODY,
+            CHOSE_NOBODY,
         )
-        self.batch.step(
-            np.array([blue_action(blue)]), np.array([[~outcome for outcome in outcomes]])
-        )
+        action = blue_action(blue, self.network)
+        self.batch.step(np.array([action]), np.array([[~outcome for outcome in outcomes]]))
         self.reward = float(self.batch.out.reward[0])
         return self
 
     def last(self, action: str, success: Success, outcome: Outcome = Outcome.NOTHING) -> Self:
         """Arranges what Red did last and how it ended."""
-        red_action, target, _ = _parse_red(action)
+        red_action, target, _ = self.parse_red(action)
         return self.arrange(
             red_action=red_action, red_target=target, red_success=success, red_outcome=outcome
         )
 
 
-def _parse_red(text: str) -> tuple[int, int, int]:
-    if not text:
-        return int(RedAction.SLEEP), NOBODY, NOBODY
-    words = text.split()
-    action = SHORT_ACTIONS[words[0]]
-    if action is RedAction.DISCOVER_REMOTE_SYSTEMS:
-        return int(action), int(Subnet[words[1].upper()]), NOBODY
-    exploit = EXPLOITS.index(words[3]) if "by" in words else NOBODY
-    return int(action), host_index(words[1]), exploit
-
-
-def scanned(host: str, *decoys: str, **game: str) -> Board:
+def scanned(host: str, *decoys: str, **game: Any) -> Board:
     """A board on which Red has just scanned the host with its decoys in place."""
     board = Board(**game).put("persistent", "Ent2" if host != "Ent2" else "Ent1")
     for decoy in decoys:

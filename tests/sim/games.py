@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from workflow_rl.config import RULE_SETS
 from workflow_rl.config.reds import BUILT_IN
-from workflow_rl.scenario.actions import NUM_ACTIONS
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS
 
 GAMES = st.fixed_dictionaries(
     {
@@ -25,8 +25,10 @@ STEPS = 80
 FEW = 5  # environments where one would nearly do: interpreted, a step takes its time
 
 
-def random_actions(seed: int, acting: float, n: int, steps: int) -> np.ndarray[Any, Any]:
+def random_actions(
+    seed: int, acting: float, n: int, steps: int, number: int = NUM_ACTIONS
+) -> np.ndarray[Any, Any]:
     generator = np.random.default_rng(seed)
-    actions = generator.integers(0, NUM_ACTIONS, (steps, n))
+    actions = generator.integers(0, number, (steps, n))
     actions[generator.random((steps, n)) > acting] = 0
     return actions

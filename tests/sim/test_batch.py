@@ -14,12 +14,13 @@ from tests.refused import refused
 from tests.sim.board import host_mask
 from tests.sim.games import ACTING, FEW, GAMES, SEEDS, STEPS, N, random_actions
 from workflow_rl.config import GameConfig
-from workflow_rl.scenario.actions import NUM_ACTIONS, parse_action
-from workflow_rl.scenario.tables import NUM_HOSTS
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import ACTIONS as BLUE
+from workflow_rl.scenario.scenario2 import NUM_ACTIONS, NUM_HOSTS
 from workflow_rl.sim.batch import Batch, max_threads, settings_of
 from workflow_rl.sim.draws import CHOSE_NOBODY, TOOK_FAVOURITE, WORDS, philox
 from workflow_rl.sim.observation import SIMULATED
-from workflow_rl.sim.state import STATE_DTYPE
+from workflow_rl.sim.state import state_dtype
 from workflow_rl.sim.turn import draw_red
 
 two_cores = pytest.mark.skipif(max_threads() < 2, reason="needs two cores")
@@ -45,7 +46,7 @@ def bytes_of(batch: Batch, rows: slice = slice(None)) -> list[bytes]:
 
 
 def fields_of(batch: Batch, *left_out: str) -> dict[str, Any]:
-    names = set(STATE_DTYPE.names or ()) - {*left_out}
+    names = set(state_dtype(SCENARIO2).names or ()) - {*left_out}
     return {name: batch.state[name].tolist() for name in names}
 
 
@@ -72,7 +73,7 @@ def test_an_action_out_of_range_is_refused_before_anything_is_played(
     assert batch.observation is rows
 
 
-ACTIONS, DRAWS = np.zeros(3, np.int64), np.zeros((3, 4), np.int64)
+ACTIONS, DRAWS = np.zeros(3, np.int64), np.zeros((3, 5), np.int64)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +82,14 @@ ACTIONS, DRAWS = np.zeros(3, np.int64), np.zeros((3, 4), np.int64)
         *((ACTIONS.astype(kind),) for kind in (np.float64, np.bool_)),
         *((ACTIONS[:2],), (np.zeros(4, np.int64),), (ACTIONS[:, None],), (None,), ([[0], [0, 0]],)),
         (ACTIONS, DRAWS.astype(np.float64)),
-        *((ACTIONS, DRAWS[:2]), (ACTIONS, DRAWS[:, :3].copy()), (ACTIONS, DRAWS[:0])),
+        *((ACTIONS, DRAWS[:2]), (ACTIONS, DRAWS[:, :4].copy()), (ACTIONS, DRAWS[:0])),
         *((ACTIONS, DRAWS.ravel()), (ACTIONS, None)),
     ],
 )
 def test_other_arrays_are_refused_before_anything_is_played(given: Any) -> None:
     batch = begun(3, GameConfig())
     before = bytes_of(batch)
-    what = r"actions .* shape \(3,\)" if len(given) == 1 else r"draws .* shape \(3, 4\)"
+    what = r"actions .* shape \(3,\)" if len(given) == 1 else r"draws .* shape \(3, 5\)"
     refused(f"^{what}, not ", batch.step, *given)
     assert bytes_of(batch) == before
 
@@ -102,14 +103,14 @@ def test_what_was_saved_of_another_batch_is_refused_before_anything_changes() ->
     assert bytes_of(batch) == before
 
 
-@pytest.mark.parametrize("draw", [WORDS, 2**62, ~32, ~64, -(2**63)])
-@pytest.mark.parametrize("column", range(4))
+@pytest.mark.parametrize("draw", [WORDS, 2**62, ~128, ~200, -(2**63)])
+@pytest.mark.parametrize("column", range(5))
 def test_a_draw_that_is_no_word_and_no_recorded_outcome_is_refused(draw: int, column: int) -> None:
     batch = begun(2, GameConfig(green_agent="active"))
     before = bytes_of(batch)
-    draws = np.zeros((2, 4), np.int64)
+    draws = np.zeros((2, 5), np.int64)
     draws[1, column] = draw
-    sentence = rf"^draws must be .* from -32 to {WORDS - 1} .*, not {draw} at \(1, {column}\)$"
+    sentence = rf"^draws must be .* from -128 to {WORDS - 1} .*, not {draw} at \(1, {column}\)$"
     refused(sentence, batch.step, np.zeros(2, np.int64), draws)
     assert bytes_of(batch) == before
 
@@ -119,7 +120,7 @@ def test_a_draw_that_is_no_word_and_no_recorded_outcome_is_refused(draw: int, co
 def test_every_word_and_every_recorded_outcome_can_be_played(draw: int, red_agent: Any) -> None:
     batch = begun(2, GameConfig(red_agent=red_agent, green_agent="active"))
     for _ in range(30):
-        batch.step(np.zeros(2, np.int64), np.full((2, 4), draw))
+        batch.step(np.zeros(2, np.int64), np.full((2, 5), draw))
         assert (batch.state["red_target"] < NUM_HOSTS).all()
 
 
@@ -145,8 +146,8 @@ def test_what_was_seen_last_is_kept_when_the_next_episode_has_begun() -> None:
 def test_the_parts_of_the_reward_are_confidentiality_availability_and_the_cost_of_actions() -> None:
     batch = begun(2, GameConfig(red_agent="sleep"))
     batch.state["privileged"][1] |= host_mask("Ent0", "U1")
-    batch.state["ot_running"][1] = False
-    batch.step(np.array([0, parse_action("Restore User4")]))
+    batch.state["ot_down"][1] = host_mask("OpS")
+    batch.step(np.array([0, BLUE.parse("Restore User4")]))
     assert batch.out.reward_tenths.tolist() == [[0, 0, 0], [-11, -100, -10]]
     assert batch.out.reward.tolist() == [0.0, -12.1]
 
@@ -243,13 +244,13 @@ def test_chance_comes_from_the_seed_the_step_the_episode_and_the_environment() -
     key = np.random.SeedSequence(11).generate_state(2).tolist()
     settings = settings_of(game, autoreset=True)[0]
     for episode in range(3):
-        words = [philox(0, episode, k, *key).target for k in range(6)]
+        words = [philox(0, episode, k, *key).first for k in range(6)]
         agents = [draw_red(settings, word) for word in words]
         assert batch.state["red_agent"].tolist() == agents
         told = begun(6, game, autoreset=False)  # the same, told how chance falls
         told.state["red_agent"] = agents
         for step in range(3):
-            draws = np.array([philox(step + 1, episode, k, *key) for k in range(6)])
+            draws = np.array([[*philox(step + 1, episode, k, *key), 0] for k in range(6)])
             told.step(np.zeros(6, np.int64), draws)
             sleep(batch)
             if step < 2:

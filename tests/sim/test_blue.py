@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from tests.sim.board import GAINED, HOSTS, Board
-from workflow_rl.scenario.tables import DECOY_NAMES, PORTS
+from workflow_rl.scenario.images import DECOY_NAMES, PORTS
 from workflow_rl.sim.blue import decoys_changed
 from workflow_rl.sim.state import Access, Mark, Success
 
@@ -71,7 +71,9 @@ def test_remove_kills_only_detected_user_level_shells(host: str) -> None:
 
 def test_remove_leaves_files_decoys_the_service_and_reds_memory() -> None:
     board = Board().put("removable", "OpS", "Ent1").put("malware", "OpS").put("restored", "U1")
-    board.turn("DecoyApache OpS").remember("OpS", 22, 80).arrange(ot_running=False, ot_known=True)
+    board.turn("DecoyApache OpS").remember("OpS", 22, 80).put("ot_down", "OpS").arrange(
+        ot_known=True
+    )
     before = truth(board)
     board.turn("Remove OpS")
     after = truth(board)
@@ -118,7 +120,7 @@ def test_restore_clears_that_host_only_but_for_reds_first_session(host: str) -> 
     others = set(HOSTS) - {host}
     assert [board.hosts(kind) for kind in kinds] == [others | {"U0"}, others, others, others]
     assert board.shown() == dict.fromkeys(others, "0011")
-    assert board.state["decoys"].tolist() == [int(name != host) for name in HOSTS]
+    assert board.state["decoys"].tolist() == [int(name != host) for name in HOSTS] + [1] * 3
     assert (board.hosts("restored"), board.blue_success) == ({host}, Success.TRUE)
 
 
@@ -131,7 +133,7 @@ def test_restore_leaves_what_red_knows() -> None:
 
 
 def test_restore_of_op_server_brings_the_ot_service_back() -> None:
-    board = Board().arrange(ot_running=False)
+    board = Board().put("ot_down", "OpS")
     blue = ("Sleep", "Restore OpH0", "Restore OpS", "Sleep")
     assert [board.turn(action).reward for action in blue] == [-10.0, -11.0, -1.0, 0.0]
 
@@ -217,4 +219,6 @@ def test_the_decoys_of_a_host_change_when_one_is_placed_and_when_it_is_restored(
         **dict.fromkeys(("Analyse Ent0", "Remove Ent0", "Monitor", "Sleep"), False),
         "Restore Ent0": True,
     }
-    assert {blue: decoys_changed(board.turn(blue).state) for blue in expected} == expected
+    assert {
+        blue: decoys_changed(board.turn(blue).state, board.net) for blue in expected
+    } == expected

@@ -4,10 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from workflow_rl.scenario.tables import SHELL_DETECTION_PROBABILITY
+from workflow_rl.scenario.images import SHELL_DETECTION_PROBABILITY
+from workflow_rl.scenario.tables import signed
 from workflow_rl.sim.draws import (
     CHOSE_NOBODY,
     FAVOURITE_BELOW,
+    LAST_OUTCOME,
     TOOK_FAVOURITE,
     WORDS,
     choose,
@@ -20,11 +22,12 @@ from workflow_rl.sim.draws import (
 )
 
 WORD = st.integers(0, WORDS - 1)
-SOME = st.integers(1, 2**13 - 1)  # a set that is not empty
+ALL = 2**64 - 1
+SOME = st.one_of(st.integers(1, 2**13 - 1), st.integers(1, ALL)).map(signed)  # not empty
 
 
 def members(a_set: int) -> list[int]:
-    return [i for i in range(16) if a_set >> i & 1]
+    return [i for i in range(64) if a_set >> i & 1]
 
 
 def even_words(n: int) -> list[int]:
@@ -72,7 +75,9 @@ def test_count_and_first_of_a_set(a_set: int) -> None:
     assert count(0) == 0
 
 
-@pytest.mark.parametrize("eligible", [0b1, 0b10, 0b1111000000000, 0b1011, 0b1111111111111])
+@pytest.mark.parametrize(
+    "eligible", [0b1, 0b10, 0b1111000000000, 0b1011, 0b1111111111111, -1, -(2**63)]
+)
 def test_a_choice_is_uniform(eligible: int) -> None:
     n = len(members(eligible))
     chosen = Counter(choose(word, eligible) for word in even_words(100 * n))
@@ -86,7 +91,7 @@ def test_a_choice_is_eligible_whatever_the_word(word: int, eligible: int) -> Non
 
 
 @settings(deadline=None)
-@given(eligible=SOME, outcome=st.integers(0, 12))
+@given(eligible=SOME, outcome=st.integers(0, 63))
 def test_a_recorded_choice_is_followed_or_else_the_lowest_is_taken(
     eligible: int, outcome: int
 ) -> None:
@@ -104,7 +109,7 @@ def test_the_favourite_exploit_is_taken_three_times_of_four_and_the_others_evenl
 
 
 @settings(deadline=None)
-@given(draw=st.integers(-31, WORDS - 1), exploit=st.integers(0, 7))
+@given(draw=st.integers(~LAST_OUTCOME, WORDS - 1), exploit=st.integers(0, 7))
 def test_a_single_exploit_needs_no_chance(draw: int, exploit: int) -> None:
     assert choose_exploit(draw, 1 << exploit) == exploit
 

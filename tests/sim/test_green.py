@@ -1,6 +1,9 @@
 import pytest
 
+from tests.sim import tiny
 from tests.sim.board import Board
+from tests.sim.tiny import host
+from workflow_rl.scenario.network import Blue, Reach, Roles, Zone
 from workflow_rl.sim.draws import WORDS
 from workflow_rl.sim.green import green_acts
 
@@ -18,15 +21,15 @@ def test_green_sleeps_by_default() -> None:
 def test_active_green_sleeps_in_half_of_the_words_and_scans_each_of_eight_hosts_in_a_16th() -> None:
     def scanned(draw: int) -> set[str]:
         board = active()
-        green_acts(board.state, True, draw)
+        green_acts(board.state, board.net, True, draw)
         return board.hosts("event_hosts")
 
     half, share = WORDS // 2, WORDS // 16
     assert scanned(0) == scanned(half - 1) == set()
-    for number, host in enumerate(SCANNED):
+    for number, name in enumerate(SCANNED):
         begin = half + number * share
-        assert scanned(begin) == scanned(begin + share - 1) == {host}
-    assert active().turn(green="Def").shown() == {"Ent0": "1000"}  # recorded, and not possible
+        assert scanned(begin) == scanned(begin + share - 1) == {name}
+    assert active().turn(green="Def").shown() == {"Def": "1000"}  # a recorded one is followed
 
 
 @pytest.mark.parametrize("host", SCANNED)
@@ -34,7 +37,7 @@ def test_a_green_scan_is_shown_like_a_red_one_and_teaches_red_nothing(host: str)
     green, red = active().turn(green=host), active().turn(red=f"DNS {host}")
     assert green.shown() == red.shown() == {host: "1000"}
     assert (green.hosts("ports_known"), red.hosts("ports_known")) == (set(), {host})
-    assert green.state["ports"].tolist() == [0] * 13
+    assert not green.state["ports"].any()
 
 
 @pytest.mark.parametrize(
@@ -80,3 +83,33 @@ def test_what_is_shown_of_green_and_red_in_one_step(
 ) -> None:
     board = active().turn(blue).turn(red=f"DNS {red.split()[1]}").turn(red=red, green=green)
     assert board.shown() == shown
+
+
+def scanned_by(draw: int, *green: str | None) -> set[str]:
+    """The hosts that Green's draw scans on a network with this list."""
+    parts = (host("start"), host("left"), host("right"), host("third"))
+    board = Board(network=tiny.network(*parts, roles=Roles(green=green)), green_agent="active")
+    green_acts(board.state, board.net, True, draw)
+    return board.hosts("event_hosts")
+
+
+def test_green_scans_its_list_in_the_other_half_and_absent_names_are_nobody() -> None:
+    names = ("right", None, "left", None, None)
+    half, share = WORDS // 2, WORDS / 10
+    assert scanned_by(half - 1, *names) == set()
+    for number, name in enumerate(names):
+        begin, end = half + number * share, half + (number + 1) * share
+        expected = {name} - {None}
+        assert scanned_by(int(begin) + 1, *names) == scanned_by(int(end) - 1, *names) == expected
+    assert scanned_by(WORDS - 1) == set()  # a list of nobody
+
+
+def test_green_scans_hosts_that_nobody_reaches_and_blue_sees_those_it_watches() -> None:
+    network = tiny.network(
+        *(host("start"), host("far"), host("dark", blue=Blue.UNWATCHED)),
+        *(Zone("home", ("start",)), Zone("away", ("far", "dark"), Reach.CLOSED, ports=())),
+        roles=Roles(green=("far", "dark")),
+    )
+    board = Board(network=network, green_agent="active")
+    assert board.turn(green="far").shown() == {"far": "1000"}
+    assert board.turn(green="dark").shown() == {}

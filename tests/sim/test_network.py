@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from tests.sim.board import HOSTS, Board
-from workflow_rl.scenario.tables import HOSTS as SCENARIO
-from workflow_rl.scenario.tables import port_set
+from workflow_rl.scenario.images import IMAGES, port_set
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.sim.network import (
     open_ports,
     record_events,
@@ -43,15 +43,16 @@ def test_a_session_in_operational_needs_no_route_any_more() -> None:
 @pytest.mark.parametrize("host", HOSTS)
 def test_open_ports_are_those_of_services_and_decoys(host: str) -> None:
     board = Board()
-    original = {service.port for service in SCENARIO[HOSTS.index(host)].services}
-    assert open_ports(board.state, HOSTS.index(host)) == port_set(original)
+    image = IMAGES[SCENARIO2.hosts[HOSTS.index(host)].image]
+    original = {service.port for service in image.services}
+    assert open_ports(board.state, board.net, HOSTS.index(host)) == port_set(original)
     decoys = {"DecoyApache": 80, "DecoyTomcat": 443, "DecoyFemitter": 21, "DecoySSHD": 22}
     opened = {
         port
         for decoy, port in decoys.items()
         if board.turn(f"{decoy} {host}").blue_success is Success.TRUE
     }
-    assert open_ports(board.state, HOSTS.index(host)) == port_set(original | opened)
+    assert open_ports(board.state, board.net, HOSTS.index(host)) == port_set(original | opened)
 
 
 def test_connections_are_recorded_by_host_number_and_local_ports() -> None:

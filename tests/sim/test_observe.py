@@ -4,9 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.sim.board import HOSTS, Board, Match, host_index
-from workflow_rl.scenario.tables import PORTS, port_set
-from workflow_rl.sim.observation import SIMULATED
-from workflow_rl.sim.observe import SCAN_SLOTS, true_bits
+from workflow_rl.scenario.images import PORTS, port_set
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.sim.observation import SIMULATED, simulated
+from workflow_rl.sim.observe import SCAN_SLOTS
 from workflow_rl.sim.state import Activity, Mark, RedAgent, Success
 
 # --- how events are shown
@@ -69,7 +70,7 @@ def test_connections_are_shown_by_their_number_and_local_ports(
     mark = Mark.USER if activity is Activity.EXPLOIT else before
     bits = f"{activity & 1}{activity >> 1}{mark & 1}{mark >> 1}"
     assert board.shown() == ({"Ent0": bits} if bits != "0000" else {})
-    assert [board.state[name].tolist() for name in ("event_count", "event_ports")] == [[0] * 13] * 2
+    assert not any(board.state[name].any() for name in ("event_count", "event_ports"))
     assert (board.hosts("event_hosts"), board.hosts("shell_events")) == (set(), set())
 
 
@@ -191,7 +192,7 @@ def test_in_one_step_a_shown_exploit_beats_blues_action_and_found_malware_beats_
 def test_the_vector_holds_four_bits_per_host_in_host_order() -> None:
     marks = [(h >> 2 & 1, h >> 3 & 1) for h in range(1, 14)]
     table = sum((c1 + 2 * c2) << 4 * h + 2 for h, (c1, c2) in enumerate(marks))
-    match = Match(red_agent="sleep").arrange(table=table).turn()
+    match = Match(red_agent="sleep").arrange(table=[[table]]).turn()
     expected = [bit for mark in marks for bit in (0, 0, *mark)]
     assert match.batch.observation[0].tolist() == expected
     assert match.batch.observation.dtype == np.int8
@@ -282,14 +283,20 @@ def test_the_mask_follows_decoys_and_restores() -> None:
     assert mask[0, 132:].all()
 
 
+SHOWN = (RedAgent.BLINE, RedAgent.MEANDER, RedAgent.SLEEP)
+
+
 @pytest.mark.parametrize("agent", RedAgent)
 @pytest.mark.parametrize("ot_running", [True, False])
 def test_the_truth_is_where_red_is_whether_it_stopped_the_service_and_who_it_is(
     agent: RedAgent, ot_running: bool
 ) -> None:
     held, privileged = {"U0", "Ent0", "U3", "OpH1"}, {"U0", "Ent0"}
-    board = Board().put("privileged", *privileged).put("removable", "U3")
-    board.put("persistent", "OpH1", "Ent0").arrange(ot_running=ot_running, red_agent=agent)
+    match = Match(red_agent="sleep", observation="truth").put("privileged", *privileged)
+    match.put("removable", "U3").put("persistent", "OpH1", "Ent0")
+    match.put("ot_down", *([] if ot_running else ["OpS"]))
+    match.arrange(red_agent=agent, red_wait=1).turn()
     expected = [bit for host in HOSTS for bit in (host in held, host in privileged)]
-    expected += [not ot_running, *(agent is other for other in RedAgent)]
-    assert true_bits(board.state) == sum(bit << i for i, bit in enumerate(expected))
+    expected += [not ot_running, *(agent is other for other in SHOWN)]  # others are not told apart
+    truth = simulated("truth", SCENARIO2).columns("truth")
+    assert match.batch.observation[0, truth].tolist() == [int(bit) for bit in expected]

@@ -1,8 +1,9 @@
 import pytest
 
 from tests.sim.board import EXPLOITS, HOSTS, Board, scanned
-from workflow_rl.scenario.tables import DECOY_NAMES, Subnet, port_set
-from workflow_rl.sim.state import NOBODY, Access, Mark, Outcome, Success
+from workflow_rl.scenario.images import DECOY_NAMES, port_set
+from workflow_rl.scenario.tables import NOBODY
+from workflow_rl.sim.state import Access, Mark, Outcome, Success
 
 
 @pytest.mark.parametrize(
@@ -118,18 +119,18 @@ def test_escalation_without_a_session_fails_and_reveals_nothing() -> None:
     board = Board().turn(red="PE Ent2")
     assert (board.red.outcome, board.red.success) == (Outcome.NO_SESSION, Success.FALSE)
     assert (board.hosts("addresses_known"), board.access("Ent2")) == ({"U0"}, Access.NONE)
-    assert int(board.state["subnets_known"]) == 1 << Subnet.USER
+    assert board.zones("subnets_known") == {"User"}
 
 
 @pytest.mark.parametrize("kind", ["persistent", "privileged"])
 @pytest.mark.parametrize("host", HOSTS[1:])  # all but Defender
 def test_what_an_escalation_reveals(host: str, kind: str) -> None:
-    subnet = {"E": Subnet.ENTERPRISE, "O": Subnet.OPERATIONAL, "U": Subnet.USER}[host[0]]
+    subnet = {"E": "Enterprise", "O": "Operational", "U": "User"}[host[0]]
     links = {"Ent2": "OpS", "U1": "Ent1", "U2": "Ent1", "U3": "Ent0", "U4": "Ent0"}
     linked = links.get(host, host)
     board = Board().put("addresses_known", "U0", host)  # the exploit before it told the address
     board.put(kind, "U0", host).turn(red=f"PE {host}")
-    assert int(board.state["subnets_known"]) == 1 << Subnet.USER | 1 << subnet
+    assert board.zones("subnets_known") == {"User", subnet}
     assert board.hosts("addresses_known") == {"U0", host, linked}
     assert board.hosts("names_known") == {"U0"}
     assert bool(board.state["ot_known"]) == (host == "OpS")

@@ -1,4 +1,7 @@
+from tests.sim import tiny
 from tests.sim.board import Match
+from tests.sim.tiny import host
+from workflow_rl.scenario.network import Zone
 from workflow_rl.sim.state import Outcome, Success
 
 
@@ -31,3 +34,16 @@ def test_bait_stays_and_never_escalates_there() -> None:
     for step in range(60):
         match.turn("Restore Ent0" if step % 7 == 0 else "Sleep")
         assert match.did.split()[:2] in (["DNS", "Ent0"], ["EXP", "Ent0"])
+
+
+def test_bait_goes_to_a_host_outside_its_zone_and_sleeps_where_it_is_alone() -> None:
+    door, inner = host("door", "Gateway", "inner"), host("inner")
+    beside = (Zone("home", ("start", "door")), Zone("away", ("inner",)))
+    match = Match(network=tiny.network(host("start"), door, inner, *beside), red_agent="bait")
+    got = [match.turn().did.split(" by ")[0] for _ in range(7)]
+    assert got == [
+        *("DRS home", "DNS door", "EXP door", "PE door"),
+        *("DNS inner", "EXP inner", "EXP inner"),
+    ]
+    alone = Match(network=tiny.network(host("start")), red_agent="bait")
+    assert [alone.turn().did for _ in range(3)] == [""] * 3

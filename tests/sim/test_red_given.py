@@ -5,20 +5,22 @@ from tests.refused import refused
 from tests.sim.board import View
 from tests.sim.games import N, random_actions
 from workflow_rl.config import RULE_SETS, GameConfig, RuleSetName
+from workflow_rl.scenario.loading import SCENARIO2
 from workflow_rl.sim.batch import Batch
-from workflow_rl.sim.red_given import RED_ACTION_NAMES, legal_red_actions, red_action_numbers
-from workflow_rl.sim.state import STATE_DTYPE
+from workflow_rl.sim.red_given import legal_actions, red_actions_of
+from workflow_rl.sim.state import state_dtype
 
 GIVEN = "red.safetensors"
+ACTIONS = red_actions_of(SCENARIO2)
 PLANS = ("red_agent", "red_wait", "bline_", "meander_")
-NOT_PLANS = [name for name in STATE_DTYPE.names or () if not name.startswith(PLANS)]
+NOT_PLANS = [name for name in state_dtype(SCENARIO2).names or () if not name.startswith(PLANS)]
 
 
 def test_legal_is_what_cyborg_offers_for_the_subnets_addresses_and_names_that_red_knows() -> None:
     view = View(red_agent="sleep").put("addresses_known", "U0", "OpS").put("names_known", "Def")
-    legal = legal_red_actions(view.arrange(subnets_known=0b110).state)
-    assert [name for a, name in enumerate(RED_ACTION_NAMES) if legal >> a & 1] == [
-        *("Sleep", *RED_ACTION_NAMES[2:4]),
+    legal = legal_actions(SCENARIO2, view.arrange(subnets_known=0b110).state)
+    assert [name for name, may in zip(ACTIONS.names, legal, strict=True) if may] == [
+        *("Sleep", *ACTIONS.names[2:4]),
         *("DiscoverNetworkServices Op_Server0", "DiscoverNetworkServices User0"),
         *("ExploitRemoteService Op_Server0", "ExploitRemoteService User0"),
         *("PrivilegeEscalate Defender", "Impact Defender"),
@@ -39,7 +41,7 @@ def test_a_script_whose_actions_are_given_plays_the_same_games(
     for actions in random_actions(3, 0.3, N, 99):
         script.step(actions)
         kinds, targets = script.state["red_action"], script.state["red_target"]
-        given.step(actions, red_actions=red_action_numbers(kinds, targets))
+        given.step(actions, red_actions=ACTIONS.numbers(kinds, targets))
         for mine, its in zip(given.out, script.out, strict=True):
             np.testing.assert_array_equal(mine, its)
         assert (given.state[NOT_PLANS] == script.state[NOT_PLANS]).all()

@@ -1,14 +1,19 @@
+from typing import Any
+
 import pytest
 
+from tests.sim import tiny
 from tests.sim.board import HOSTS, Match
-from workflow_rl.scenario.tables import Subnet
-from workflow_rl.sim.state import Outcome, Success
+from tests.sim.tiny import host
+from workflow_rl.scenario.network import Network, Roles, Zone
+from workflow_rl.sim.state import Access, Outcome, Raised, Success
 
 USER_HOSTS = ("U0", "U1", "U2", "U3", "U4")
 ALL_SUBNETS = 0b111
+USER, OPERATIONAL = 0b001, 0b100
 
 
-def meander(**game: str) -> Match:
+def meander(**game: Any) -> Match:
     return Match(red_agent="meander", **game)
 
 
@@ -58,13 +63,11 @@ def test_meander_sweeps_enterprise_then_operational_then_user_before_anything_el
 
 
 def test_meander_never_repeats_a_sweep_even_if_it_failed() -> None:
-    match = meander().arrange(
-        subnets_known=1 << Subnet.OPERATIONAL | 1 << Subnet.USER, meander_swept=1 << Subnet.USER
-    )
+    match = meander().arrange(subnets_known=OPERATIONAL | USER, meander_swept=USER)
     match.turn()
     assert (match.did, match.red.success) == ("DRS Operational", Success.FALSE)
     assert match.turn(target="U0").did == "DNS U0"
-    assert int(match.state["meander_swept"]) == 1 << Subnet.OPERATIONAL | 1 << Subnet.USER
+    assert match.zones("meander_swept") == {"Operational", "User"}
 
 
 def test_meander_scans_each_known_host_once() -> None:
@@ -179,3 +182,84 @@ def test_the_op_hosts_are_only_attacked_after_an_impact_failed() -> None:
     match.turn("Restore OpS")
     assert (match.did, match.red.success) == ("IMP OpS", Success.FALSE)
     assert match.turn().did == "DRS Operational"
+
+
+# --- on any network
+
+
+def roamed(network: Network, steps: int, *targets: str) -> Match:
+    """A Meander after so many steps; it takes these targets and else the lowest."""
+    match = Match(network=network, red_agent="meander")
+    for step in range(steps):
+        match.turn(target=targets[step] if step < len(targets) else "")
+    return match
+
+
+def test_meander_that_has_nothing_left_raises_and_sleeps_from_then_on() -> None:
+    network = tiny.network(host("start"), host("other"))  # no target
+    match = Match(network=network, red_agent="meander")
+    expected = ["DRS home", "DNS start", "DNS other", "PE start", "EXP start by SSH"]
+    expected += ["EXP other by SSH", "PE other", "", "", ""]
+    raised = [Raised.NOTHING] * 7 + [Raised.NOT_IMPLEMENTED_ERROR] * 3
+    got = [(match.turn("Restore other").did, match.raised) for _ in range(5)]
+    got += [(match.turn("Sleep").did, match.raised) for _ in range(5)]
+    assert got == list(zip(expected, raised, strict=True))
+    assert match.access("other") is Access.PRIVILEGED  # it keeps what it has
+    match.turn("Restore other")
+    assert (match.did, match.raised) == ("", Raised.NOT_IMPLEMENTED_ERROR)
+    match.batch.reset(seed=1)
+    assert (match.turn().did, match.raised) == ("DRS home", Raised.NOTHING)
+
+
+def test_a_host_that_never_yields_keeps_meander_busy() -> None:
+    network = tiny.network(host("start"), host("wall", "Kali_Box"))
+    match = roamed(network, 30)
+    assert (match.did, match.raised) == ("EXP wall by SSH", Raised.NOTHING)
+
+
+def test_meander_raises_if_its_foothold_is_of_a_retried_group_before_it_was_exploited() -> None:
+    def game(**groups: Any) -> Match:
+        parts = (host("start"), host("wall", "Kali_Box"))
+        return roamed(tiny.network(*parts, roles=Roles(**groups)), 4)  # up to PE start
+
+    for group in ("retried_first", "retried_second"):
+        match = game(**{group: ("start",)})
+        assert match.turn(target="wall").did == "EXP wall by SSH"
+        assert (match.turn().did, match.raised) == ("", Raised.KEY_ERROR)
+        match = game(**{group: ("start",)}).turn(target="start").turn().turn()
+        assert (match.raised, match.did) == (Raised.NOTHING, "EXP start by SSH")  # it goes on
+    match = game(retried_first=("wall",)).turn(target="wall").turn(target="start")
+    assert (match.raised, match.did) == (Raised.NOTHING, "EXP start by SSH")
+
+
+def test_meander_forgets_the_first_group_that_it_has_escalated() -> None:
+    parts = (host("start"), host("a"), host("b"), host("c"), host("wall", "Kali_Box"))
+    network = tiny.network(*parts, roles=Roles(retried_first=("a",), retried_second=("b", "c")))
+    for escalated, left in ((("a", "b"), {"b"}), (("b", "c"), set()), (("c",), set())):
+        match = Match(network=network, red_agent="meander").put("meander_escalated", *escalated)
+        match.put("meander_mapped", *network.host_names)
+        match.put("meander_exploited", *network.host_names)
+        match.last("EXP wall", Success.FALSE).turn()
+        assert match.hosts("meander_escalated") == left
+        assert not match.hosts("meander_exploited") & ({*escalated} - left)
+
+
+def test_meander_sweeps_zones_in_the_order_of_their_first_hosts() -> None:
+    network = tiny.network(
+        *(host(name) for name in ("start", "d", "b", "c", "a")),
+        *(Zone("first", ("a", "b")), Zone("second", ("c",)), Zone("third", ("d", "start"))),
+    )
+    match = Match(network=network, red_agent="meander").arrange(subnets_known=0b111)
+    assert [match.turn().did for _ in range(3)] == ["DRS third", "DRS first", "DRS second"]
+
+
+def test_a_zone_that_red_is_not_told_of_is_never_swept() -> None:
+    network = tiny.network(
+        *(host("start"), host("door", "Gateway", "inner"), host("inner"), host("beside")),
+        *(Zone("home", ("start", "door")), Zone("vault", ("inner", "beside"))),
+    )
+    match = Match(network=network, red_agent="meander")
+    did = {match.turn().did for _ in range(25)}
+    assert {"DNS inner", "EXP inner by SSH", "PE inner"} <= did
+    assert "DRS vault" not in did
+    assert not match.has("addresses_known", "beside")

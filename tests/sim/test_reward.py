@@ -42,7 +42,7 @@ def test_the_stopped_ot_service_costs_ten_every_step_whatever_red_does() -> None
 
 @pytest.mark.parametrize(("blue", "reward"), [("Sleep", -14.7), ("Restore U0", -15.7)])
 def test_the_worst_step(blue: str, reward: float) -> None:
-    board = Board().put("privileged", *(set(HOSTS) - {"Def"})).arrange(ot_running=False)
+    board = Board().put("privileged", *(set(HOSTS) - {"Def"})).put("ot_down", "OpS")
     assert board.turn(blue).reward == reward
 
 
@@ -55,7 +55,8 @@ def test_the_worst_step(blue: str, reward: float) -> None:
 def test_the_reward_is_the_references_rounded_sum(
     privileged: set[str], ot_running: bool, blue: str
 ) -> None:
-    board = Board().put("privileged", "U0", *privileged).arrange(ot_running=ot_running)
+    board = Board().put("privileged", "U0", *privileged)
+    board.put("ot_down", *([] if ot_running else ["OpS"]))
     board.turn(blue)
     confidentiality = sum(VALUES[host] for host in privileged)
     availability = 0.0 if ot_running else 10.0

@@ -3,17 +3,20 @@ from typing import get_type_hints
 import numpy as np
 
 from workflow_rl.config.reds import BUILT_IN, GIVEN, RED_AGENTS
-from workflow_rl.sim.memory import MEMORY_DTYPE
-from workflow_rl.sim.records import PADDING
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.records import PADDING, record_dtype
+from workflow_rl.sim.memory import Memory
 from workflow_rl.sim.state import (
     SETTINGS_DTYPE,
-    STATE_DTYPE,
     Activity,
     Mark,
     RedAgent,
     Settings,
     State,
+    state_dtype,
 )
+
+STATE_DTYPE, MEMORY_DTYPE = state_dtype(SCENARIO2), record_dtype(Memory)
 
 
 def names_of(layout: np.dtype[np.void]) -> tuple[str, ...]:
@@ -46,5 +49,5 @@ def test_activity_and_mark_are_numbered_by_their_bits_in_the_vector() -> None:
 
 
 def test_red_agents_are_numbered_as_the_configuration_names_them() -> None:
-    assert [agent.name.lower() for agent in RedAgent] == [*BUILT_IN, GIVEN]
+    assert [agent.name.lower() for agent in RedAgent] == [*BUILT_IN, GIVEN, "path"]
     assert BUILT_IN[: len(RED_AGENTS)] == RED_AGENTS

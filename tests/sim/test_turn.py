@@ -1,4 +1,4 @@
-from typing import Any
+from typing import Any, get_type_hints
 
 import numpy as np
 import pytest
@@ -7,12 +7,15 @@ from hypothesis import given, settings
 from tests.sim.board import Board, Match, host_index, host_mask
 from tests.sim.games import ACTING, GAMES, SEEDS, STEPS, N, random_actions
 from workflow_rl.config import RED_AGENTS, GameConfig
-from workflow_rl.scenario.actions import DECOY_ACTIONS, FIRST_RESTORE
-from workflow_rl.scenario.tables import DECOYS, Subnet
-from workflow_rl.scenario.tables import HOSTS as SCENARIO
+from workflow_rl.scenario.actions import ActionKind
+from workflow_rl.scenario.images import DECOYS, IMAGES
+from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.scenario2 import ACTIONS
+from workflow_rl.scenario.tables import NOBODY, tables_of
 from workflow_rl.sim.batch import Batch, settings_of
 from workflow_rl.sim.draws import WORDS
-from workflow_rl.sim.state import NOBODY, Access, RedAgent, Success
+from workflow_rl.sim.memory import Memory
+from workflow_rl.sim.state import Access, RedAgent, Success
 from workflow_rl.sim.turn import draw_red
 
 
@@ -23,8 +26,8 @@ def test_an_episode_starts_with_red_on_user0_and_nothing_else() -> None:
     user0 = host_mask("U0")
     given_value = {
         "privileged": user0,
-        "ot_running": True,
-        "subnets_known": 1 << Subnet.USER,
+        "blue_valid": True,
+        "subnets_known": 0b001,
         "addresses_known": user0,
         "names_known": user0,
         "red_agent": int(RedAgent.MEANDER),
@@ -38,10 +41,15 @@ def test_an_episode_starts_with_red_on_user0_and_nothing_else() -> None:
         ),
         NOBODY,
     )
-    lists = ("decoys", "event_count", "event_ports", "ports", "more_removable", "more_persistent")
-    per_host = dict.fromkeys(lists, [0] * 13)
+    lists = (
+        *("decoys", "event_count", "event_ports", "ports"),
+        *("more_removable", "more_persistent", "more_vsftpd"),
+    )
+    per_host = dict.fromkeys(lists, [0] * 16) | {"path_hosts": [NOBODY] * 16}
+    words = {f"memory.{name}": [0] for name in get_type_hints(Memory) if name != "step"}
     assert match.record() == {
-        name: given_value.get(name, per_host.get(name, 0)) for name in match.record()
+        name: (given_value | per_host | words | {"table": [0]}).get(name, 0)
+        for name in match.record()
     }
 
 
@@ -126,7 +134,9 @@ def test_red_chooses_by_the_result_of_its_last_action() -> None:
     assert match.turn().did == "EXP U1 by FTP"
 
 
-VALUES = np.array([round(10 * host.confidentiality) for host in SCENARIO])
+SCENARIO = [IMAGES[host.image] for host in SCENARIO2.hosts]
+VALUES = np.array([round(10 * host.value) for host in SCENARIO2.hosts])
+NET: Any = tables_of(SCENARIO2)[0]
 POSSIBLE_DECOYS = np.array(  # per host, by its system and its original services
     [
         sum(
@@ -167,7 +177,7 @@ def test_invariants_hold_under_random_play(game: dict[str, Any], seed: int, acti
         assert not (removable & ~malware & 1).any()
         assert (out.red_access == held + privileged).all()
 
-        bits = members(s["table"], 52)
+        bits = members(s["table"][:, 0], 52)
         assert (batch.observation[:, :52] == bits).all()
         a1, a2 = bits[:, 0::4], bits[:, 1::4]
         assert (a1 >= a2).all()  # there is no activity 01
@@ -178,10 +188,10 @@ def test_invariants_hold_under_random_play(game: dict[str, Any], seed: int, acti
             assert ((scans >= 0) & (scans <= 2)).all()
             assert ((scans == 2).sum(axis=1) == (scans.max(axis=1) > 0)).all()
 
-        assert not (s["decoys"] & ~POSSIBLE_DECOYS).any()
+        assert not (s["decoys"][:, :13] & ~POSSIBLE_DECOYS).any()
         for h in range(13):
             used = {service.port for service in SCENARIO[h].services}
-            offered = out.action_mask[:, DECOY_ACTIONS[h]]
+            offered = out.action_mask[:, NET["decoy_action"][h]]
             for k in range(N):
                 decoys = int(s["decoys"][k, h])
                 ports = used | {y.opens for d, y in enumerate(DECOYS) if decoys >> d & 1}
@@ -193,10 +203,14 @@ def test_invariants_hold_under_random_play(game: dict[str, Any], seed: int, acti
 
         assert (out.reward == out.reward_tenths.sum(axis=1) / 10.0).all()
         assert (out.reward_tenths <= 0).all()
-        assert (out.reward_tenths[:, 2] == np.where(actions >= FIRST_RESTORE, -10, 0)).all()
+        assert (
+            out.reward_tenths[:, 2]
+            == np.where(ACTIONS.kinds[actions] == ActionKind.RESTORE, -10, 0)
+        ).all()
         playing = ~out.truncated
         charged = -(privileged * VALUES).sum(axis=1)
         assert (out.reward_tenths[playing, 0] == charged[playing]).all()
-        down = np.where(s["ot_running"], 0, -100)
+        down = np.where(s["ot_down"], -100, 0)
         assert (out.reward_tenths[playing, 1] == down[playing]).all()
-        assert not ((s["ot_running"] == 0) & members(s["restored"])[:, host_index("OpS")]).any()
+        assert not (s["ot_down"] & ~host_mask("OpS")).any()
+        assert not (s["ot_down"] & s["restored"]).any()

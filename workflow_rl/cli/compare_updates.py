@@ -63,7 +63,8 @@ def add_to(commands: Commands) -> None:
         "gradient noise, speed and memory of each",
         _EXAMPLES,
     )
-    add_settings(parser, _GAME, GameConfig(), without=("observation",))  # a preset has its own
+    # A preset has its own observation, and all of them are for Scenario2.
+    add_settings(parser, _GAME, GameConfig(), without=("observation", "network"))
     add_settings(parser, _SECTION, ComparisonConfig(), without=("ppo", "order", "presets"))
     fields = setting_fields(ComparisonConfig)
     forms = {preset: chosen.form for preset, chosen in PRESETS.items()}

@@ -182,7 +182,7 @@ def _train(
 ) -> "tuple[Path, Analysis]":
     """Trains every order, or goes on with that."""
     # Imported here: the networks and the Gaussian process take seconds that no other command needs.
-    from workflow_rl.cli.progress import show_task
+    from workflow_rl.cli.progress import print_network, show_task
     from workflow_rl.runs.store import stored_config
     from workflow_rl.studies.landscape_run import PURPOSE, open_landscape, stored_seeds
 
@@ -211,6 +211,7 @@ def _train(
                 f"{', '.join(map(str, landscape.seeds))}, trainings end at "
                 f"{config.train.stop_at}; directory {path}",
             )
+            print_network(console, config.game)
             with Bars(console) as bars:
                 bars.begin("orders", len(landscape.seeds) * landscape.orders.count)
                 for number, event in landscape.events():
@@ -223,6 +224,7 @@ def _play(
     args: argparse.Namespace, console: "Console", resume: Path | None, replays: int
 ) -> "tuple[Path, Analysis | PlayedSample]":
     """Lets a policy play every order, or a sample, or goes on with that."""
+    from workflow_rl.cli.progress import print_network
     from workflow_rl.files import read_json
     from workflow_rl.runs.store import stored_config
     from workflow_rl.studies.landscape import Landscape
@@ -248,6 +250,7 @@ def _play(
                 f"red {config.game.red_agent}, rules {config.game.rules}, played by {plan.policy}, "
                 f"{plan.games} games of each order and seed; directory {path}",
             )
+            print_network(console, config.game)
             return path, _tell_played(console, landscape, replays, beside)
 
 
@@ -299,7 +302,9 @@ def _tell(
         directory.path / "landscape.html",
     )
     by = f", played by {found.policy}" if found.policy else ""
-    title = f"Landscape: red {found.red_agent}, rules {found.rules}{by}"
+    game = config.game
+    where = "" if game.is_scenario2 else f", network {game.network.name}"
+    title = f"Landscape: red {found.red_agent}, rules {found.rules}{where}{by}"
     figures = landscape_figures(analysis)
     write_page(page, title, figures, answer=answer, tables=[ranking_table(analysis)])
     print_whole(console, f"written: {unbroken(data)}, {unbroken(page)}")

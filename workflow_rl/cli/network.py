@@ -21,7 +21,7 @@ workflow-rl network new --hosts 30 --zones 4 --seed 1 --output mine.toml
 workflow-rl network show mine.toml
 workflow-rl network show plant --output plant.html
 workflow-rl network convert Scenario2.yaml --output mine.toml
-workflow-rl network new --hosts 10 --reachability cyborg --output scenario.yaml"""
+workflow-rl network new --hosts 9 --reachability cyborg --output mine.yaml"""
 CHECK, SHOW, NEW, CONVERT = ACTIONS = ("check", "show", "new", "convert")
 _DRAWN: Final = {"hosts": 12, "zones": 3, "seed": 0, "reachability": "routes", "rare": 0.0}
 _WIDTH: Final = 80

@@ -16,7 +16,7 @@ from workflow_rl.cli.console import (
     print_whole,
     unbroken,
 )
-from workflow_rl.config import ExperimentConfig
+from workflow_rl.config import ExperimentConfig, GameConfig
 from workflow_rl.config.units import ANY
 from workflow_rl.estimates import number_text
 from workflow_rl.evaluation.behaviour import WAITING
@@ -50,15 +50,20 @@ def print_start(console: Console, directory: RunDirectory) -> None:
         f"red {config.game.red_agent}, rules {config.game.rules}, seed {config.seed}; "
         f"run directory {unbroken(directory.path)}",
     )
-    if not config.game.is_scenario2:
-        for sentence in about_game_on(config.game.network):
-            print_whole(console, sentence)
+    print_network(console, config.game)
     if config.train.units != TYPE_UNITS.kind:
         given = config.train.units
         shown = given if given == ANY else units_of(given, config.game.network)
         print_whole(console, f"units: {shown}")
     if config.train.require:
         print_whole(console, f"required: {', '.join(config.train.require)}")
+
+
+def print_network(console: Console, game: GameConfig) -> None:
+    """Prints what there is to say of another network than Scenario2, a sentence a line."""
+    if not game.is_scenario2:
+        for sentence in about_game_on(game.network):
+            print_whole(console, sentence)
 
 
 def print_phases(console: Console, config: ExperimentConfig) -> None:
@@ -72,14 +77,17 @@ def print_phases(console: Console, config: ExperimentConfig) -> None:
     if search.warm_start == UNIVERSAL:
         phases[0] += ", from the policy universal"
     if search.warm_start == "common":
-        base = f"base: {search.base_updates} updates of one policy on all orders, which every trial"
-        phases.insert(0, f"{base} starts from, as documented (--warm-start universal needs none)")
+        against = ", against all attackers" if config.handed_over == "common" else ""
+        base = f"base: {search.base_updates} updates of one policy on all orders{against}, which "
+        base += "every trial"
+        how = ", as documented (--warm-start universal needs none)"
+        phases.insert(0, f"{base} starts from{how if config.game.is_scenario2 else ''}")
     if config.polish_updates:
-        what = (
-            "of the policy universal for the recommended order, against all attackers"
-            if config.polish == UNIVERSAL
-            else "of the recommended order's policy"
-        )
+        what = {
+            "universal": "of the policy universal for the recommended order, against all attackers",
+            "common": "of the base policy for the recommended order, against all attackers",
+            "documented": "of the recommended order's policy",
+        }[config.polish]
         phases.append(f"polish: {config.polish_updates} further updates {what}")
     phases.append(
         f"score: {search.score_games:,} held-out games against each red agent; then the report"
@@ -331,13 +339,15 @@ def _print_answer(console: Console, outcome: SearchOutcome, orders: Orders) -> N
 def _print_scores(console: Console, outcome: SearchOutcome, config: ExperimentConfig) -> None:
     """Prints the score of the policy that is handed over against each red agent."""
     scored = outcome.handed_over.result(config.game)
-    if config.handed_over == UNIVERSAL:
+    if config.follows_any:
+        name = "the policy universal" if config.handed_over == UNIVERSAL else "the base policy"
+        came = "as it comes with the package" if config.handed_over == UNIVERSAL else "as it was"
         how = (
             "trained further for it against all attackers"
             if outcome.handed_over.trained_further
-            else "as it comes with the package; training it further made it no better"
+            else f"{came}; training it further made it no better"
         )
-        print_sentence(console, f"handed over: the policy universal, {how}")
+        print_sentence(console, f"handed over: {name}, {how}")
     print_sentence(
         console,
         f"its policy: reward {scored.reward}, compliance {scored.compliance.mean:.3f} of "

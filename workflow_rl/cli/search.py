@@ -31,12 +31,13 @@ workflow-rl search --n-envs 200 --n-workflows 20 --max-episodes 50
 workflow-rl search --red-agent meander --stop-at budget --parallel-workflows 2
 workflow-rl search --units units.toml --require "crown_jewels > laptops"
 workflow-rl search --warm-start common --red-agent bline
+workflow-rl search --network office --red-agent meander
 workflow-rl search --executor ray --ray-address auto --parallel-workflows 64
 workflow-rl search --resume logs/exp_20260101_120000_4242"""
 
 _START = (
-    "universal; common by parallel_train_workflow_rl.py, and with a preset, --base-updates, "
-    "--polish documented or another network than that of universal"
+    "universal; common by parallel_train_workflow_rl.py, on another --network, and with a preset, "
+    "--base-updates, --polish documented or another neural network than that of universal"
 )
 _FORM = "modern; with another warm start the preset's, or tuned"
 _STEPS = 3  # of those that the report names

@@ -18,6 +18,7 @@ from workflow_rl.config.setting import (
 )
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.loading import SCENARIO2
 
 _PURPOSE: Final = "compare-updates"  # of the runs that note a comparison
 
@@ -59,6 +60,11 @@ class ComparisonConfig:
         """Checks that every preset updates at all."""
         if not self.presets or len(set(self.presets)) != len(self.presets):
             raise InvalidInputError("--presets must name at least one preset, and each only once")
+        if not self.game.is_scenario2:
+            raise InvalidInputError(
+                f"the presets are compared on {SCENARIO2.name}, whose actions some of them have, "
+                f"not on {self.game.network.name}"
+            )
         if not self.seeds:
             raise InvalidInputError("there must be at least one seed")
         for name in self.presets:

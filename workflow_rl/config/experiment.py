@@ -51,6 +51,7 @@ from workflow_rl.config.setting import (
 )
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.errors import InvalidInputError, shown
+from workflow_rl.scenario.attackers import default_red
 from workflow_rl.scenario.loading import SCENARIO2, network_of
 
 SECTIONS: Final[Mapping[str, Any]] = {
@@ -63,7 +64,11 @@ SECTIONS: Final[Mapping[str, Any]] = {
 }
 _NAMED: Final = {"preset": PRESET, "form": PPO_FORM, "seed": SEED}
 _CONFIG, _PLAN, _PURPOSE = "config", "plan", "purpose"  # in what a run noted
-_POLISH_UPDATES: Final[Mapping[PolishName, int]] = {"universal": 20, "documented": 200}
+_POLISH_UPDATES: Final[Mapping[PolishName, int]] = {
+    "universal": 20,
+    "common": 200,
+    "documented": 200,
+}
 
 
 @settings
@@ -100,10 +105,15 @@ class ExperimentConfig:
             self._check_universal()
         if not self.game.is_scenario2:
             self._check_other_network()
-        if self.search.polish == "universal" and self.train.compliance_view == "true":
+        by_sight = self.search.polish in ("universal", "common")
+        if by_sight and self.train.compliance_view == "true":
             raise InvalidInputError(
-                "polish universal keeps to the order by what Blue sees: with the compliance view "
-                "true choose polish documented"
+                f"polish {self.search.polish} keeps to the order by what Blue sees: with the "
+                "compliance view true choose polish documented"
+            )
+        if self.search.polish == "common" and self.search.warm_start != "common":
+            raise InvalidInputError(
+                "polish common trains the base policy further: it goes with the warm start common"
             )
 
     def _check_universal(self) -> None:
@@ -124,14 +134,19 @@ class ExperimentConfig:
                 raise InvalidInputError(
                     f"{name} universal: the policy universal plays {SCENARIO2.name}, and not "
                     f"{self.game.network.name}; the search trains a policy of its own there with "
-                    f"{'warm start common' if name == 'warm start' else 'polish documented'}"
+                    f"{name} common"
                 )
 
     @property
     def polish(self) -> PolishName:
         """Which policy is trained further for the recommended workflow."""
-        is_theirs = self.game.is_scenario2 and self.train.compliance_view != "true"
-        return self.search.polish or ("universal" if is_theirs else "documented")
+        if self.search.polish is not None:
+            return self.search.polish
+        if self.train.compliance_view == "true":
+            return "documented"
+        if self.game.is_scenario2:
+            return "universal"
+        return "common" if self.search.warm_start == "common" else "documented"
 
     @property
     def polish_updates(self) -> int:
@@ -143,6 +158,11 @@ class ExperimentConfig:
     def handed_over(self) -> PolishName:
         """Which policy a search hands over; without further training it is a trial's own."""
         return self.polish if self.polish_updates else "documented"
+
+    @property
+    def follows_any(self) -> bool:
+        """Whether the policy that is handed over comes from one that follows any order."""
+        return self.handed_over != "documented"
 
     @property
     def responses(self) -> int:
@@ -188,9 +208,14 @@ class ExperimentConfig:
 
     @classmethod
     def of(cls, asked: Asked) -> Self:
-        """Returns the configuration of requested settings; raises as `preset`."""
+        """Returns the configuration of requested settings; raises as `preset`.
+
+        Where B_line cannot play the network asked for, Meander attacks by default.
+        """
         preset = DEFAULT_PRESET if asked.preset is None else asked.preset
         chosen = replace(asked, preset=preset).settings()
+        if "network" in (game := chosen["game"]):
+            chosen["game"] = {"red_agent": default_red(network_of(game["network"])), **game}
         sections = {name: kind(**chosen.get(name, {})) for name, kind in SECTIONS.items()}
         return cls(**sections, seed=0 if asked.seed is None else asked.seed)
 

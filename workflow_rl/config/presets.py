@@ -11,8 +11,6 @@ from workflow_rl.config.reds import GIVEN, MIXED
 from workflow_rl.config.setting import Setting, current_names
 from workflow_rl.config.train import TrainConfig
 from workflow_rl.config.units import ANY
-from workflow_rl.scenario.attackers import default_red
-from workflow_rl.scenario.loading import network_of
 
 PresetName = Literal[
     "episode",
@@ -198,13 +196,6 @@ SEED: Final = Setting(
 )
 
 
-def _default_attacker(game: Changes) -> dict[str, Any]:
-    """Returns who attacks on the network asked for, where that is not the default."""
-    if "network" not in game:
-        return {}
-    return {"red_agent": default_red(network_of(game["network"]))}
-
-
 @dataclass(frozen=True)
 class Asked:
     """Settings requested by one source (flags, a file); the rest comes from the preset."""
@@ -232,8 +223,7 @@ class Asked:
 
         A section takes precedence over the preset, and the preset over the form of PPO; a
         requested form takes precedence over the preset's own. The warm start `universal` brings
-        the network of that policy, and short trainings. Where CybORG's B_line cannot play a
-        network, Meander attacks by default. With a preset, `min_updates` is at most
+        the network of that policy, and short trainings. With a preset, `min_updates` is at most
         a requested `max_episodes`.
 
         Raises:
@@ -251,7 +241,7 @@ class Asked:
             form = strategy.form or (None if self.preset is None else DEFAULT_PPO)
         learns = {} if form is None else asdict(PPO_FORMS[PPO_FORM.check(form)])
         sections["ppo"] = learns | dict(strategy.ppo) | sections.get("ppo", {})
-        game = _default_attacker(sections.get("game", {})) | dict(strategy.game)
+        game = dict(strategy.game)
         if sections.get("game", {}).get("red_agent", MIXED) != MIXED:
             game.pop("red_probabilities", None)  # which go with mixed only
         sections["game"] = game | sections.get("game", {})

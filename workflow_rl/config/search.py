@@ -6,7 +6,7 @@ from workflow_rl.config.setting import setting, settings
 
 StrategyName = Literal["gp-ucb", "random", "round-robin", "exhaustive", "local", "halving"]
 WarmStartName = Literal["common", "universal", "previous", "nearest", "none"]
-PolishName = Literal["universal", "documented"]
+PolishName = Literal["universal", "common", "documented"]
 STRATEGIES: Final[tuple[StrategyName, ...]] = get_args(StrategyName)
 
 
@@ -50,9 +50,10 @@ class SearchConfig:
     polish: PolishName | None = setting(
         "policy that is fine-tuned for the recommended workflow and handed over",
         default=None,
-        unset="universal; documented with the compliance view true or another network",
+        unset="universal; on another network common; documented with the compliance view true",
         meanings={
             "universal": "the policy of that name, against all attackers",
+            "common": "the base policy of the warm start common, both against all attackers",
             "documented": "the workflow's own, as it was tried",
         },
     )
@@ -60,7 +61,7 @@ class SearchConfig:
         "fine-tuning updates; 0: the best policy of the workflow's trials is handed over",
         default=None,
         within=(0, 10**7),
-        unset="20 of universal, 200 of documented",
+        unset="20 of universal, 200 of others",
     )
     score_games: int = setting(
         "held-out games against each red agent for the score of the policy that is handed over",

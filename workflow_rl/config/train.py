@@ -136,7 +136,7 @@ class TrainConfig:
         "actions that the policy chooses from",
         default="all",
         meanings={
-            "all": "all 145",
+            "all": "all, 145 on scenario2",
             "useful": "the 62 that can have an effect",
             "cardiff": "the 36 outputs of the challenge's winner",
         },

@@ -35,11 +35,12 @@ class Cyborg:
     blue_table: Any  # the wrapper that turns Blue's observations into 52 bits
     action_list: Any  # the wrapper that numbers the actions
     challenge_wrapper: Any
+    decoy_sshd: Any  # an action of Blue's
     red_actions: Mapping[str, Any]  # classes of Red's actions, by their names
 
     @property
     def scenario(self) -> str:
-        """The path of the challenge's scenario."""
+        """The path of Scenario2."""
         return str(self.folder / _SCENARIO)
 
 
@@ -71,6 +72,7 @@ def load_cyborg(path: str | Path | None = None) -> Cyborg:
                 EnumActionWrapper,
             )
             from CybORG.Shared.Actions import (
+                DecoySSHD,
                 DiscoverNetworkServices,
                 DiscoverRemoteSystems,
                 ExploitRemoteService,
@@ -100,6 +102,7 @@ def load_cyborg(path: str | Path | None = None) -> Cyborg:
         blue_table=BlueTableWrapper,
         action_list=EnumActionWrapper,
         challenge_wrapper=ChallengeWrapper,
+        decoy_sshd=DecoySSHD,
         red_actions={
             "Sleep": Sleep,
             "DiscoverRemoteSystems": DiscoverRemoteSystems,

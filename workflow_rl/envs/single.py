@@ -23,6 +23,7 @@ from workflow_rl.envs.spaces import (
 )
 from workflow_rl.errors import NotResetError
 from workflow_rl.scenario.actions import actions_of
+from workflow_rl.sim.state import EXCEPTIONS
 
 Info = dict[str, Any]
 Played = tuple[
@@ -174,8 +175,10 @@ class Cage2Env(SingleEnv):
     `info` of every step (and, but for the rewards, of `reset`):
         env_reward: the environment's own reward, also under wrappers that change it.
         reward_tenths: (3,) its parts in tenths: confidentiality, availability, action cost.
-        red_access: (13,) Red's true access now: 0 none, 1 user, 2 privileged.
-        action_mask: (145,) False for a decoy that would be refused now.
+        red_access: (hosts,) Red's true access now: 0 none, 1 user, 2 privileged.
+        action_mask: (actions,) False for a decoy that would be refused now.
+        red_raised: the exception's name by which CybORG's red agent would have ended the episode,
+            in which Red sleeps since then; else None. Never on Scenario2.
 
     Reaching `episode_length` truncates the episode.
     """
@@ -200,8 +203,8 @@ class Cage2Env(SingleEnv):
             render_mode: None; ansi: `render` returns Blue's table and the true state, as text;
                 rgb_array: it returns both as an image of the network, (640, 960, 3), for videos.
             dtype: of observations: int8, or float32, as RLlib's networks need them.
-            **settings: of the game: red_agent, episode_length, rules, observation, green_agent,
-                red_probabilities (docs/settings.md).
+            **settings: of the game: network, red_agent, episode_length, rules, observation,
+                green_agent, red_probabilities (docs/settings.md).
 
         Raises:
             InvalidInputError: an argument is not allowed.
@@ -242,7 +245,11 @@ class Cage2Env(SingleEnv):
         return self._observation.copy(), reward, self._reward_tenths.copy()
 
     def _info(self) -> Info:
-        return {"red_access": self._red_access.copy(), "action_mask": self._action_mask.copy()}
+        return {
+            "red_access": self._red_access.copy(),
+            "action_mask": self._action_mask.copy(),
+            "red_raised": EXCEPTIONS[self.batch.state["red_raised"][0]],
+        }
 
     def _rendered(self) -> str | NDArray[np.uint8]:
         show = frame_text if self.render_mode == "ansi" else frame_image

@@ -30,6 +30,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
         reward_tenths: (n, 3) its parts in tenths: confidentiality, availability, action cost.
         red_access: (n, hosts) Red's true access now: 0 none, 1 user, 2 privileged.
         action_mask: (n, actions) False for a decoy that would be refused now.
+        red_raised: (n,) a `sim.state.Raised`: the exception by which CybORG's red agent would have
+            ended the episode, in which Red sleeps since then; 0 none. Never on Scenario2.
         final_obs, final_info: only in a step in which episodes ended.
 
     Environment k's episode e depends on (seed, k, e) alone, not on `num_envs` or `num_threads`.
@@ -198,6 +200,8 @@ class Cage2VectorEnv(VectorEnv[NDArray[np.int8], NDArray[np.integer[Any]], NDArr
             "_red_access": self._all_true,
             "action_mask": self._output(self._side.action_mask),
             "_action_mask": self._all_true,
+            "red_raised": self.batch.state["red_raised"].copy(),
+            "_red_raised": self._all_true,
         }
 
     def _seen(self, observation: NDArray[np.int8]) -> NDArray[Any]:

@@ -16,7 +16,7 @@ def write_network_page(path: Path, network: Network) -> None:
         "network.html",
         assets=("network.css",),
         data={},
-        figures={},
+        figures=None,
         network=network,
         summary=summary_of(network),
         zones=[

@@ -32,7 +32,7 @@ def render(
     *,
     assets: Sequence[str],
     data: Mapping[str, Any],
-    figures: Mapping[str, Any],
+    figures: Mapping[str, Any] | None,
     **context: Any,
 ) -> str:
     """Returns a whole page.
@@ -41,18 +41,18 @@ def render(
         template: its name.
         assets: styles and scripts, in this order, after those of every page.
         data: plain data for the scripts.
-        figures: plotly figures by the id of the element they are drawn in; without any, plotly is
-            left out.
+        figures: plotly figures by the id of the element they are drawn in; None for a page that
+            draws none, and leaves plotly out.
         **context: what the template shows.
     """
     from markupsafe import Markup
 
-    drawing = (_PLOTLY,) if figures else ()
+    drawing = () if figures is None else (_PLOTLY,)
     used = ("page.css", *drawing, "page.js", *assets)
     code = [_asset(name) for name in used if not name.endswith(".css")]
     style = "\n".join(_asset(name) for name in used if name.endswith(".css"))
     text = json.dumps({"dark": dark_forms(), **data}, allow_nan=False)
-    drawn = ",".join(f"{json.dumps(name)}:{fig.to_json()}" for name, fig in figures.items())
+    drawn = ",".join(f"{json.dumps(name)}:{fig.to_json()}" for name, fig in (figures or {}).items())
     whole = f'{text[:-1]},"figures":{{{drawn}}}}}'
     return str(
         _environment()

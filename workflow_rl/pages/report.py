@@ -18,8 +18,8 @@ from workflow_rl.pages.findings import Findings, Step, find
 from workflow_rl.pages.history import cost_figure, curves_figure, path_figure
 from workflow_rl.pages.page import render
 from workflow_rl.pages.rundata import Curve, RunData, read_run, refuse_no_run
-from workflow_rl.runs.store import BASE, POLISH, REPLAY_FILE, is_response
-from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.runs.store import BASE, CONFIG_FILE, POLISH, REPLAY_FILE, is_response
+from workflow_rl.scenario.loading import SCENARIO2, stored_network
 
 # What keeps any report within 8 MB; most runs are far below.
 _MOST_RUNS: Final = 8
@@ -188,6 +188,8 @@ def _settings(run: RunData) -> list[tuple[str, str, bool]]:
         usual = default.get(group)
         for name, value in named.items():
             expected = usual.get(name) if isinstance(usual, dict) else usual
+            if name == "network" and run.config is not None:
+                value = run.config.game.network.name
             rows.append((f"{group}.{name}".rstrip("."), _shown(value), value == expected))
     return rows
 
@@ -203,18 +205,29 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
     if run.config is None or not run.is_finished or not run.is_search:
         return []
     path, game = shlex.quote(run.path.as_posix()), run.config.game
+    on = again = ""
+    evaluated = "Evaluate the policy against each red agent, in games of 30, 50 and 100 steps"
+    if game.is_scenario2:
+        evaluated = (
+            "Evaluate the policy by the challenge's protocol and compare it with the leaderboard"
+        )
+    else:
+        on = "network=policy.network, "
+        again = f" --network {game.network.name}"
+        if "\n" in stored_network(game.network):  # of a file, which may be gone
+            again = f" --config {path}/{CONFIG_FILE}"
     other = next(red for red in RED_AGENTS if red != game.red_agent)
     python = (
         "from workflow_rl import Cage2Env, load_policy\n\n"
         f"policy = load_policy({run.path.as_posix()!r})\n"
-        f"env = Cage2Env(red_agent={other!r}, observation={game.observation!r})\n"
+        f"env = Cage2Env({on}red_agent={other!r}, observation={game.observation!r})\n"
         "observation, info = env.reset(seed=0)\n"
         "action = policy.get_action(observation)\n"
         "observation, reward, terminated, truncated, info = env.step(action)"
     )
     return [
         (
-            "Evaluate the policy by the challenge's protocol and compare it with the leaderboard",
+            evaluated,
             f"workflow-rl evaluate {path}",
         ),
         (
@@ -231,11 +244,12 @@ def next_steps(run: RunData) -> list[tuple[str, str]]:
         ),
         (
             "Search for a policy against another attacker, or against all of them",
-            f"workflow-rl search --red-agent {other}\nworkflow-rl search --red-agent mixed",
+            f"workflow-rl search --red-agent {other}{again}\n"
+            f"workflow-rl search --red-agent mixed{again}",
         ),
         (
             "Train every order with several seeds, to separate effects that a search cannot",
-            f"workflow-rl landscape --red-agent {shlex.quote(game.red_agent)}",
+            f"workflow-rl landscape --red-agent {shlex.quote(game.red_agent)}{again}",
         ),
         ("Use the policy in Python", python),
     ]

@@ -15,18 +15,13 @@ from numpy.typing import NDArray
 from workflow_rl.envs.cyborg import CyborgEnv
 from workflow_rl.envs.cyborg_red import MirroredRed
 from workflow_rl.envs.cyborg_state import (
-    HOST_INDEX,
     RED_SERVER,
     Fields,
-    addresses_of,
+    Truth,
     is_privileged,
     is_removable,
     live_decoys,
-    moment_fields,
-    red_presence,
     reward_parts,
-    script_plan,
-    subnets_of,
     suspicious_processes,
 )
 from workflow_rl.parity.trace import (
@@ -39,7 +34,7 @@ from workflow_rl.parity.trace import (
 )
 from workflow_rl.scenario.images import EXPLOITS, IMAGES
 from workflow_rl.scenario.loading import SCENARIO2
-from workflow_rl.scenario.scenario2 import ACTION_HOST, CHALLENGE_SIZE, HOST_NAMES
+from workflow_rl.scenario.network import Network
 from workflow_rl.scenario.tables import NOBODY
 from workflow_rl.sim.red_given import RED_ACTION_CLASSES
 from workflow_rl.sim.state import Access, Outcome, RedAction, Success
@@ -61,7 +56,7 @@ _EXPLOIT_OF_WEIGHT: Final = {  # CybORG names the candidates of a choice by thei
     0.1: "SSHBruteForce",
 }
 _PORT_OF_EXPLOIT: Final = {exploit.name: exploit.port for exploit in EXPLOITS}
-_FOOTHOLDS: Final = [SCENARIO2.number(host) for host in SCENARIO2.roles.pivots]
+_ONLY_ON_SCENARIO2: Final = "obs_cw2"
 
 
 def record(name: str, env: CyborgEnv, seeds: Sequence[int], begin: Begin) -> Trace:
@@ -69,7 +64,7 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], begin: Begin) -> Tra
 
     An episode ends early, before the step in which CybORG gives a process an id that Blue has
     marked as suspicious before: Remove would then kill the wrong process. The simulator has no
-    process ids.
+    process ids. It ends before the step in which Red raises an exception, too.
 
     Args:
         name: of the trace.
@@ -77,53 +72,72 @@ def record(name: str, env: CyborgEnv, seeds: Sequence[int], begin: Begin) -> Tra
         seeds: one of each episode, for CybORG and for Blue.
         begin: begins an episode of Blue's; the observations are those of the environment.
     """
-    episodes = [list(_episode(env, seed, begin(seed))) for seed in seeds]
-    shape = len(seeds), env.config.episode_length
     network = env.config.network
     optional = optional_outputs_of(network)
-    shapes = dict.fromkeys(inputs_of(network), ()) | outputs_of(network)
-    shapes |= {key: optional[key] for key in ("obs_cw2", "red_legal")}
-    shapes |= dict.fromkeys(("ot_down", "ot_stoppable"), ())
+    if network != SCENARIO2:
+        del optional[_ONLY_ON_SCENARIO2]
+    shapes = dict.fromkeys(inputs_of(network), ()) | outputs_of(network) | optional
+    shape = len(seeds), env.config.episode_length
     arrays: dict[str, NDArray[Any]] = {
         key: np.zeros((*shape, *trailing), _DTYPES.get(key, np.int16))
         for key, trailing in shapes.items()
     }
-    for episode, rows in enumerate(episodes):
-        for key, values in arrays.items():
-            values[episode, : len(rows)] = [row[key] for row in rows]
-    arrays["n_steps"] = np.array([len(rows) for rows in episodes])
+    lengths, errors = np.zeros(len(seeds), np.int64), [""] * len(seeds)
+    for episode, seed in enumerate(seeds):
+        for row in _episode(env, seed, begin(seed)):
+            step = lengths[episode]
+            if error := row.get("error"):
+                errors[episode] = error
+                arrays["blue_action"][episode, step] = row["blue_action"]
+                break
+            for key, values in arrays.items():
+                values[episode, step] = row[key]
+            lengths[episode] += 1
+    arrays["n_steps"], arrays["error"] = lengths, np.array(errors)
     arrays["meta_red"] = np.array(env.config.red_agent)
-    return checked_trace(name, arrays)
+    arrays["meta_rules"] = np.array(env.config.rules)
+    return checked_trace(name, arrays, network)
 
 
 def _episode(env: CyborgEnv, seed: int, act: Act) -> Iterator[Fields]:
-    """Plays an episode; yields the arrays' values at each step."""
+    """Plays an episode; yields the arrays' values at each step.
+
+    The last one may be a step in which Red raises: its `error`, and what Blue did.
+    """
     observation, info = env.reset(seed=seed)
-    controller = env.controller
-    interface = controller.agent_interfaces["Red"]
-    red = interface.agent = _RecordedRed(interface.agent, controller)
+    truth = env.truth
+    interface = env.controller.agent_interfaces["Red"]
+    red = interface.agent = _RecordedRed(interface.agent, truth)
     ended, step = False, 0
     while not ended:
         action = act(observation, info["action_mask"], step)
         step += 1
-        running, suspicious = _process_ids(controller.state)
+        running, suspicious = _process_ids(truth.state)
         with _recorded_choices() as choices:
             observation, reward, _, ended, info = env.step(action)
-        if (_process_ids(controller.state)[0] - running) & suspicious:
+        if info["red_raised"]:
+            yield {"error": info["red_raised"], "blue_action": action}
             return
-        confidentiality, availability, _ = reward_parts(controller)
+        if (_process_ids(truth.state)[0] - running) & suspicious:
+            return
+        confidentiality, availability, _ = reward_parts(env.controller)
         yield {
             "blue_action": action,
-            "blue_success": _success(controller, "Blue"),
+            "blue_success": _success(env.controller, "Blue"),
+            "blue_valid": not _is_invalid(env.controller.action["Blue"]),
             **_observations(env, action, observation),
             "reward": reward,
             "conf_penalty": confidentiality,
             "avail_penalty": availability,
-            **_green_fields(controller.action["Green"]),
-            **_red_fields(controller, red, choices),
-            **moment_fields(controller),
+            **_green_fields(truth),
+            **_red_fields(truth, red, choices),
+            **truth.moment(),
             **red.plan(),
         }
+
+
+def _is_invalid(action: Any) -> bool:
+    return type(action).__name__ == "InvalidAction"
 
 
 def _process_ids(state: Any) -> tuple[set[tuple[str, int]], set[tuple[str, int]]]:
@@ -136,20 +150,20 @@ def _process_ids(state: Any) -> tuple[set[tuple[str, int]], set[tuple[str, int]]
 class _RecordedRed:
     """Red's agent, and what was true when it last chose: after Blue and Green had acted."""
 
-    access: NDArray[np.int8]  # (13,) Red's
+    access: NDArray[np.int8]  # (hosts,) Red's
     scanned: frozenset[Any]  # addresses of which Red remembered ports
     ot_known: bool  # Red knew the OT service
     sessions: dict[Any, bool]  # Red's, and whether Remove would kill each
     suspicious: dict[str, int]  # host -> how many suspicious processes Blue's monitor knew
 
-    def __init__(self, agent: Any, controller: Any) -> None:
+    def __init__(self, agent: Any, truth: Truth) -> None:
         self.agent = agent
-        self._controller = controller
+        self._truth = truth
 
     def get_action(self, observation: Any, action_space: Any) -> Any:
         """Records the moment and returns the agent's choice."""
-        state = self._controller.state
-        self.access = red_presence(state)[0]
+        state = self._truth.state
+        self.access = self._truth.red_presence()[0]
         memory = state.sessions["Red"][RED_SERVER]
         self.scanned = frozenset(memory.ports)
         self.ot_known = memory.ot_service is not None
@@ -162,7 +176,7 @@ class _RecordedRed:
         """Returns what the agent plans."""
         if isinstance(self.agent, MirroredRed):
             return self.agent.plan()
-        return script_plan(self._controller.state, self.agent)
+        return self._truth.script_plan(self.agent)
 
     def __getattr__(self, name: str) -> Any:
         """Returns the agent's own attribute."""
@@ -193,29 +207,31 @@ def _success(controller: Any, agent: str) -> int:
 
 
 def _observations(env: CyborgEnv, action: int, observation: NDArray[np.int8]) -> Fields:
-    official = observation[:CHALLENGE_SIZE].copy()
+    official = observation[: 4 * len(env.config.network.observed)].copy()
     cardiff = official.copy()
     if env.hides_scan(action):
-        official[4 * ACTION_HOST[action]] = 0
-        cardiff[4 * ACTION_HOST[action]] = 1
-    return {"obs": official, "obs_cw2": cardiff}
+        official[4 * env.place_of(action)] = 0
+        cardiff[4 * env.place_of(action)] = 1
+    return {"obs": official, _ONLY_ON_SCENARIO2: cardiff}
 
 
-def _green_fields(action: Any) -> Fields:
-    scans = type(action).__name__ == "GreenPortScan"
-    return {
-        "green_type": int(scans),
-        "green_target": HOST_INDEX[action.hostname] if scans else NOBODY,
-    }
+def _green_fields(truth: Truth) -> Fields:
+    action = truth.controller.action.get("Green")
+    is_invalid = _is_invalid(action)
+    scans = type(action.action if is_invalid else action).__name__ == "GreenPortScan"
+    hears = scans and not is_invalid
+    target = truth.host_index[action.hostname] if hears else NOBODY
+    return {"green_type": int(scans), "green_target": target}
 
 
 # --- what Red did, what it drew and how it ended
 
 
-def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -> Fields:
-    action, state = controller.action["Red"], controller.state
+def _red_fields(truth: Truth, before: _RecordedRed, choices: list[_Choice]) -> Fields:
+    controller, network = truth.controller, truth.network
+    action = controller.action["Red"]
     kind = RedAction(RED_ACTION_CLASSES.index(type(action).__name__))
-    target = _target(state, kind, action)
+    target = _target(truth, kind, action)
     success = _success(controller, "Red")
     exploit = None
     if kind is RedAction.EXPLOIT and action.ip_address in before.scanned:
@@ -223,7 +239,7 @@ def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -
     saw_something = len(controller.observation["Red"].data) > 1
     decoy = NOBODY
     if exploit and success == Success.FALSE and saw_something:
-        decoys = live_decoys(state.hosts[HOST_NAMES[target]])
+        decoys = live_decoys(truth.machine(target))
         port = _PORT_OF_EXPLOIT[exploit]
         decoy = next((decoy for decoy, ports in decoys if port in ports), NOBODY)
     if kind is RedAction.SLEEP:
@@ -235,7 +251,7 @@ def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -
         escalated_before = kind is RedAction.PRIVILEGE_ESCALATE and held
         outcome = Outcome.ALREADY_PRIVILEGED if escalated_before else Outcome.SUCCESS
     elif kind is RedAction.EXPLOIT:
-        outcome = _failed_exploit(target, exploit, decoy, saw_something, before)
+        outcome = _failed_exploit(network, target, exploit, decoy, saw_something, before)
     elif kind is RedAction.DISCOVER_REMOTE_SYSTEMS:
         outcome = Outcome.NO_ROUTE
     elif kind is RedAction.IMPACT and before.access[target]:
@@ -245,7 +261,7 @@ def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -
     technique = exploit
     if kind is RedAction.PRIVILEGE_ESCALATE and outcome is Outcome.SUCCESS:
         technique = (
-            "JuicyPotato" if IMAGES[SCENARIO2.hosts[target].image].windows else "V4L2KernelExploit"
+            "JuicyPotato" if IMAGES[network.hosts[target].image].windows else "V4L2KernelExploit"
         )
     return {
         "red_type": kind,
@@ -255,28 +271,33 @@ def _red_fields(controller: Any, before: _RecordedRed, choices: list[_Choice]) -
         "red_decoy_hit": decoy,
         "red_concrete": TRACE_EXPLOIT_NAMES.index(technique),
         **_exploit_draws(exploit, choices),
-        "exploit_detected": _detection(state, kind, target, exploit, outcome, before),
+        "exploit_detected": _detection(truth, kind, target, exploit, outcome, before),
     }
 
 
-def _target(state: Any, kind: RedAction, action: Any) -> int:
+def _target(truth: Truth, kind: RedAction, action: Any) -> int:
     if kind is RedAction.SLEEP:
         return NOBODY
     if kind is RedAction.DISCOVER_REMOTE_SYSTEMS:
-        return subnets_of(state)[action.subnet]
+        return truth.zones()[action.subnet]
     if kind in (RedAction.PRIVILEGE_ESCALATE, RedAction.IMPACT):
-        return HOST_INDEX[action.hostname]
-    return addresses_of(state)[action.ip_address]
+        return truth.host_index[action.hostname]
+    return truth.addresses()[action.ip_address]
 
 
 def _failed_exploit(
-    target: int, exploit: str | None, decoy: int, saw_something: bool, before: _RecordedRed
+    network: Network,
+    target: int,
+    exploit: str | None,
+    decoy: int,
+    saw_something: bool,
+    before: _RecordedRed,
 ) -> Outcome:
     """Names why an exploit failed."""
     if exploit is None:
         return Outcome.NOT_SCANNED
-    gated = SCENARIO2.zone_of[HOST_NAMES[target]] == "Operational"
-    if gated and not before.access[_FOOTHOLDS].any():
+    zone = next(zone for zone in network.zones if network.host_names[target] in zone.hosts)
+    if not any(before.access[network.number(host)] for host in network.openers(zone)):
         return Outcome.NO_ROUTE
     if not saw_something:
         return Outcome.SERVICE_ABSENT
@@ -298,7 +319,7 @@ def _exploit_draws(exploit: str | None, choices: list[_Choice]) -> Fields:
 
 
 def _detection(
-    state: Any,
+    truth: Truth,
     kind: RedAction,
     target: int,
     exploit: str | None,
@@ -313,14 +334,14 @@ def _detection(
     if kind is RedAction.PRIVILEGE_ESCALATE and outcome is Outcome.SUCCESS:
         there = {
             ident: is_privileged(session)
-            for ident, session in state.sessions["Red"].items()
-            if session.host == HOST_NAMES[target]
+            for ident, session in truth.state.sessions["Red"].items()
+            if session.host == truth.network.host_names[target]
         }
         if len({before.sessions[ident] for ident in there}) == 1:
             return -1
         return next(int(before.sessions[ident]) for ident, taken in there.items() if taken)
     if exploit in (None, "SSHBruteForce") or outcome is not Outcome.SUCCESS:
         return -1
-    host = HOST_NAMES[target]
-    known = len(suspicious_processes(state).get(host, ()))
+    host = truth.network.host_names[target]
+    known = len(suspicious_processes(truth.state).get(host, ()))
     return int(known > before.suspicious.get(host, 0))

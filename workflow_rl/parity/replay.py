@@ -187,6 +187,7 @@ class Comparison:
     fields: tuple[str, ...]
     mismatches: int  # (episode, step, field) that differ
     first: Divergence | None
+    raised: int = 0  # episodes that end where Red raised an exception
     cut: int = 0  # episodes that were compared only up to a process id drawn twice: see `record`
 
     def __add__(self, later: "Comparison") -> "Comparison":
@@ -198,6 +199,7 @@ class Comparison:
             steps=self.steps + later.steps,
             mismatches=self.mismatches + later.mismatches,
             first=self.first or first,
+            raised=self.raised + later.raised,
             cut=self.cut + later.cut,
         )
 
@@ -262,7 +264,8 @@ def compare(trace: Trace, rules: RuleSetName) -> Comparison:
     valid = np.arange(trace.steps) < trace.lengths[:, None]
     # Where Red raised, it does so in the step after the last one; before, nowhere.
     ends = np.arange(trace.steps) == trace.lengths[:, None]
-    trace.arrays["red_raised"] = np.where(ends, trace.raised[:, None], 0)
+    told = {"red_raised": np.where(ends, trace.raised[:, None], 0)}
+    trace = replace(trace, arrays=trace.arrays | told)
     played["red_raised"] = np.where(valid | ends, raised, 0)
     mismatches = 0
     first: Divergence | None = None
@@ -277,4 +280,5 @@ def compare(trace: Trace, rules: RuleSetName) -> Comparison:
                 values = (array[episode, step].tolist() for array in (expected, got))
                 first = Divergence(trace.name, episode, step, name, *values)
     steps = int(trace.lengths.sum())
-    return Comparison(trace.name, trace.episodes, steps, tuple(played), mismatches, first)
+    ended = int((trace.raised > 0).sum())
+    return Comparison(trace.name, trace.episodes, steps, tuple(played), mismatches, first, ended)

@@ -20,7 +20,7 @@ from workflow_rl.scenario.images import EXPLOIT_NAMES
 from workflow_rl.scenario.loading import SCENARIO2, network_of
 from workflow_rl.scenario.network import Network
 from workflow_rl.sim.red_given import red_actions_of
-from workflow_rl.sim.state import Raised
+from workflow_rl.sim.state import EXCEPTIONS, Raised
 
 # The traces number the exploits in another order than ours; 0 is none.
 TRACE_EXPLOIT_NAMES: Final = (
@@ -108,11 +108,7 @@ def optional_outputs_of(network: Network) -> dict[str, tuple[int, ...]]:
     }
 
 
-_RAISED: Final = {  # by the name of the exception that ended an episode
-    "KeyError": Raised.KEY_ERROR,
-    "IndexError": Raised.INDEX_ERROR,
-    "NotImplementedError": Raised.NOT_IMPLEMENTED_ERROR,
-}
+_RAISED: Final = {name: Raised(code) for code, name in enumerate(EXCEPTIONS) if name}
 _VERSION_KEYS = ("meta_version", "meta_format", "format_version", "version")
 _VERSION = 1
 

@@ -131,7 +131,7 @@ def answer_of(
         order: mean
         for order in by_hand.results
         if order not in failed
-        and (order in complied or config.handed_over == "universal")
+        and (order in complied or config.follows_any)
         and (order in best or (is_sampled and space.holds(order)))
         and not math.isnan(mean := by_hand.reward(order).mean)
     }

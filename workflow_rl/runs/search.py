@@ -270,11 +270,11 @@ class Search:
         if self.config.polish_updates:
             task = polish_task(self.directory, chosen.order, best)
             yield from self._noted(SerialPool(), [task])
-            if self.config.polish == UNIVERSAL:
+            if self.config.follows_any:
                 assert task.job.base is not None
                 policies = [task.job.policy(task.job.base)]
             if self._polished() is not None:
-                policies.append(self._policy_of(task, last=self.config.polish == UNIVERSAL))
+                policies.append(self._policy_of(task, last=self.config.follows_any))
         yield from self._hand_over(policies, finding, chosen.order)
         self._rebuild()
         self.outcome = self._outcome()
@@ -363,7 +363,7 @@ class Search:
         the policy that its trial started from, if that follows any order.
         """
         config, whose = self.config, "the policy that is handed over"
-        if config.handed_over != UNIVERSAL:
+        if not config.follows_any:
             whose = f"the policy that its training started from, {config.search.warm_start}"
             if config.search.warm_start == UNIVERSAL:
                 policy = load_policy(UNIVERSAL, rules=config.game.rules)

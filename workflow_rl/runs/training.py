@@ -13,6 +13,7 @@ from workflow_rl.agents.shipped import UNIVERSAL
 from workflow_rl.config import (
     AGAINST_ALL,
     FROM_UNIVERSAL,
+    MIXED,
     PPO_FORMS,
     ExperimentConfig,
     TrainConfig,
@@ -24,6 +25,7 @@ from workflow_rl.runs.folder import TrainingFolder
 from workflow_rl.runs.pool import Returned, Row
 from workflow_rl.runs.store import BASE, POLISH, RunDirectory
 from workflow_rl.runs.trials import Trial
+from workflow_rl.scenario.attackers import default_red
 from workflow_rl.train.job import TrainJob, TrainOutcome
 from workflow_rl.train.loop import CHECKPOINT_KIND, Training
 from workflow_rl.train.valuation import valued
@@ -123,10 +125,15 @@ def job_of(
 
 
 def base_task(directory: RunDirectory) -> TrainTask:
-    """Returns the training of the base policy, on all orders at once."""
+    """Returns the training of the base policy, on all orders at once.
+
+    Where it is what is handed over in the end, it is trained against all attackers.
+    """
     config = directory.config
     train = _for_updates(config, config.search.base_updates)
     job = job_of(config, None, train=train, seed=seed_of(config, _BASE_SEED))
+    if config.handed_over == "common":
+        job = _against_all(job)
     return TrainTask(BASE, job, directory.training(BASE).path)
 
 
@@ -141,7 +148,7 @@ def trial_task(directory: RunDirectory, trial: Trial) -> TrainTask:
 
 
 def polish_task(directory: RunDirectory, order: int, trial: Trial | None) -> TrainTask:
-    """Returns the further training for an order: of its trial's policy, or of `universal`."""
+    """Returns the further training for an order: of its trial's policy, or of one for any."""
     config = directory.config
     train = _for_updates(config, config.polish_updates)
     seed = seed_of(config, _POLISH_SEED, order)
@@ -149,6 +156,8 @@ def polish_task(directory: RunDirectory, order: int, trial: Trial | None) -> Tra
     if config.polish == "documented":
         assert trial is not None
         job = _starting_from(directory, trial.name, job)
+    elif config.polish == "common":
+        job = _tuning_base(directory, job)
     else:
         job = _tuning_universal(job)
     return TrainTask(POLISH, job, directory.training(POLISH).path)
@@ -174,6 +183,28 @@ def _tuning_universal(job: TrainJob) -> TrainJob:
         train=replace(job.train, **changes),
         base=load_policy(UNIVERSAL, rules=job.game.rules).weights,
     )
+
+
+def _tuning_base(directory: RunDirectory, job: TrainJob) -> TrainJob:
+    """Returns the training of a job's order from the base policy; as `_tuning_universal`."""
+    _, weights = directory.training(BASE).load_result()
+    kept = job.train.max_updates(job.game.episode_length)
+    train = replace(job.train, min_updates=1, snapshot_every=kept)
+    return replace(_against_all(job), train=train, base=weights)
+
+
+def _against_all(job: TrainJob) -> TrainJob:
+    """Returns a training against CybORG's attackers, those that can play the network.
+
+    Where orders are valued by attackers, these are the attackers.
+    """
+    if job.train.objective != "episodes":
+        return job
+    weights = dict(AGAINST_ALL["red_probabilities"])
+    if default_red(job.game.network) != "bline":
+        del weights["bline"]
+    game = job.game.changed(red_agent=MIXED, red_probabilities=weights)
+    return replace(job, game=game)
 
 
 def seed_of(config: ExperimentConfig, *purpose: int) -> int:

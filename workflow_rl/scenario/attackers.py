@@ -157,9 +157,7 @@ def _bline_ends(network: Network) -> Iterator[_Ends]:
     """Yields how each of B_line's ways ends, by the host that it draws first."""
     entry = network.roles.entry
     if entry is None:
-        yield _Ends(
-            Course.RAISES, f"KeyError at step 1: Red does not know {ENTRY_NAME} at the start"
-        )
+        yield _Ends(Course.RAISES, f"KeyError at step 1: Red does not know {ENTRY_NAME}")
         return
     zone = _zone_of(network, entry)
     if not _reached_by(network, zone, {network.foothold}):
@@ -267,7 +265,7 @@ def _meander_ends(network: Network) -> tuple[Course, str]:
         if shown and IMAGES[network.hosts[network.number(target)].image].runs_ot_service:
             return Course.PLAYS, f"it can come to {target} and stop its service"
         return Course.STALLS, f"it takes {target} and cannot stop a service there"
-    hard = sorted(least.known - least.held, key=network.number)
+    hard = sorted(least.known - most.held, key=network.number)
     if hard:
         return Course.STALLS, f"it never takes a target, and tries {_several(hard)} for ever"
     gated = any(_zone_of(network, host).reach is Reach.GATED for host in most.known)

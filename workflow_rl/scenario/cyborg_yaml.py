@@ -290,6 +290,8 @@ def _check_agent(
         )["hostname"].one_of(hosts, _LOADING)
     if "reward_calculator_type" in fields:
         fields["reward_calculator_type"].one_of(REWARDS[name], "others are outside the family")
+    if name == "Blue":
+        fields["adversary"].one_of(("Red",), "Blue is charged for what its adversary does")
     if "agent_type" in fields:
         fields["agent_type"].one_of(("SleepAgent",), "CybORG would let another agent play")
     for wrapper in fields["wrappers"].parts() if "wrappers" in fields else ():

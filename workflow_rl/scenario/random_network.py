@@ -21,7 +21,7 @@ from workflow_rl.scenario.network import (
     Reveal,
     Zone,
 )
-from workflow_rl.scenario.roles import TARGET_NAME, roles_by_name, roles_by_place
+from workflow_rl.scenario.roles import ENTRY_NAME, TARGET_NAME, roles_by_name, roles_by_place
 
 FEWEST_HOSTS: Final = 4
 MOST_ZONES: Final = 10
@@ -42,6 +42,10 @@ _SELDOM: Final = (Blue.NO_AGENT, Blue.HIDDEN)
 _VALUES: Final = ((0.0, 2), (0.1, 6), (1.0, 4), (10.0, 1))
 _HARD: Final = 0.08  # of the hosts that are no targets
 _MORE_ROUTES: Final = 0.25  # of the zones
+_LAID: Final = 0.7  # of the networks of CybORG's rule, a path for B_line
+_PIVOT: Final = "Enterprise0"  # on it
+_HOME_HOSTS: Final = 2  # that it needs at least
+_STAGE_HOSTS: Final = 3
 _SHOWS_ANOTHER: Final = 0.4  # of the hosts
 
 T = TypeVar("T")
@@ -58,6 +62,7 @@ class _Draft:
     members: dict[str, list[str]]  # of each zone
     images: dict[str, str]  # of each host
     foothold: str
+    stage: str | None = None  # the zone through which B_line's path leads, if it was laid
 
     def rarely(self) -> bool:
         """Returns whether a rarer feature is drawn."""
@@ -73,8 +78,9 @@ def random_network(
 ) -> Network:
     """Returns a network drawn at random, the same for the same arguments.
 
-    Each zone but Red's is reached from another, some host there shows Red the way, and far from
-    home there is a host with the OT service.
+    By routes each zone but Red's is reached from another, some host there shows Red the way, and
+    far from home there is a host with the OT service. Of the networks of CybORG's rule most have
+    the path that its B_line wants.
 
     Args:
         hosts: how many.
@@ -125,6 +131,12 @@ def _draft(rng: Random, hosts: int, zones: int, rare: float, cyborg: bool) -> _D
     for host in order[zones:]:
         members[rng.choice((places[0], *places))].append(host)
     foothold = rng.choice(members[places[0]])
+    stage = None
+    if cyborg and rng.random() >= rare:
+        foothold = ENTRY_NAME
+        _move(members, ENTRY_NAME, places[0])
+        if zones > 1 and rng.random() < _LAID:
+            stage = _lay_path(members, places)
     far = members[places[-1]]
     targets = {TARGET_NAME} if cyborg else {rng.choice(far)}
     if rng.random() < rare:
@@ -133,15 +145,41 @@ def _draft(rng: Random, hosts: int, zones: int, rare: float, cyborg: bool) -> _D
         host: "OP_Server" if host in targets - {foothold} else rng.choice(_PLAIN_IMAGES)
         for host in names
     }
+    path = {*members[places[0]], *members[stage]} if stage else {foothold}
     for host in names:
-        if images[host] != "OP_Server" and host != foothold and rng.random() < _HARD:
+        if images[host] != "OP_Server" and host not in path and rng.random() < _HARD:
             images[host] = rng.choice(_HARD_IMAGES)
-    return _Draft(rng, rare, tuple(places), parent, members, images, foothold)
+    return _Draft(rng, rare, tuple(places), parent, members, images, foothold, stage)
+
+
+def _move(members: dict[str, list[str]], host: str, place: str) -> None:
+    """Moves a host to a zone, in exchange for another one unless a zone would be empty."""
+    (now,) = (zone for zone, hosts in members.items() if host in hosts)
+    if now == place:
+        return
+    others = [other for other in members[place] if other not in (ENTRY_NAME, TARGET_NAME)]
+    members[now].remove(host)
+    if others:
+        members[place].remove(others[0])
+        members[now].append(others[0])
+    members[place].append(host)
+
+
+def _lay_path(members: dict[str, list[str]], places: Sequence[str]) -> str | None:
+    """Moves hosts so that B_line can go through a zone; returns it, None if they are too few."""
+    home, stage = places[:2]
+    _move(members, _PIVOT, stage)
+    while len(members[stage]) < _STAGE_HOSTS and len(members[home]) > _HOME_HOSTS:
+        spare = next(host for host in members[home] if host not in (ENTRY_NAME, TARGET_NAME))
+        members[home].remove(spare)
+        members[stage].append(spare)
+    enough = len(members[stage]) >= _STAGE_HOSTS and len(members[home]) >= _HOME_HOSTS
+    return stage if enough else None
 
 
 def _host_names(rng: Random, hosts: int, cyborg: bool) -> list[str]:
     machines = _CYBORG_MACHINES if cyborg else _MACHINES
-    names = ["User0", "Enterprise0", TARGET_NAME] if cyborg else []
+    names = [ENTRY_NAME, _PIVOT, TARGET_NAME] if cyborg else []
     count = dict.fromkeys(machines, 0) | {name.rstrip("0"): 1 for name in names}
     while len(names) < hosts:
         machine = rng.choice(machines)
@@ -173,12 +211,18 @@ def _hosts(draft: _Draft) -> tuple[Host, ...]:
         if rng.random() < _SHOWS_ANOTHER:
             near = rng.choice([zone, *[z for z, at in draft.parent.items() if at == zone]])
             shows[host].add(rng.choice(draft.members[near]))
+    if draft.stage:
+        for host in set(draft.members[draft.zones[0]]) - {draft.foothold}:
+            shows[host].add(_PIVOT)
+        for host in draft.members[draft.stage]:
+            shows[host].add(TARGET_NAME)
     order = list(draft.images)
 
     def reveal(host: str, other: str) -> Reveal:
         stoppable = draft.images[other] == "OP_Server"
         if host == other:
-            return Reveal(host, zone=not draft.rarely(), ot_service=stoppable)
+            tells = (draft.stage and host == _PIVOT) or not draft.rarely()
+            return Reveal(host, zone=bool(tells), ot_service=stoppable)
         return Reveal(other, zone=draft.rarely(), ot_service=stoppable and draft.rarely())
 
     def blue(host: str) -> Blue:
@@ -195,7 +239,8 @@ def _hosts(draft: _Draft) -> tuple[Host, ...]:
             reveals=tuple(
                 reveal(host, other)
                 for other in order
-                if other in shows[host] or (other == host and not draft.rarely())
+                if other in shows[host]
+                or (other == host and (draft.stage is not None or not draft.rarely()))
             ),
             blue=blue(host),
         )
@@ -278,7 +323,7 @@ def _of_cyborg(draft: _Draft, seed: int) -> Network:
 
     def zone(number: int, name: str) -> Zone:
         members = _sweep(draft, name, order)
-        if number == 0:
+        if number == 0 or name == draft.stage:
             return Zone(name, members)
         reach = _weighted(rng, ((Reach.OPEN, 5), (Reach.GATED, 3), (Reach.CLOSED, 1)))
         return Zone(name, members, reach, ports=_ports(draft) if reach is Reach.OPEN else None)

@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
-from workflow_rl.jit import inlined
+from workflow_rl.jit import rule
 from workflow_rl.scenario.records import ONE
 
 _WORD: Final = 64
@@ -51,7 +51,7 @@ class Written(NamedTuple):
     at: int  # the column that they begin at
 
 
-@inlined
+@rule
 def append_bits(
     rows: NDArray[np.int8], k: int, written: Written, bits: int, number: int
 ) -> Written:
@@ -76,7 +76,7 @@ def append_bits(
     return Written(rest, left, written.at + _WORD)
 
 
-@inlined
+@rule
 def end_bits(rows: NDArray[np.int8], k: int, written: Written) -> None:
     """Writes what is left of row k."""
     word, at = written.word, written.at

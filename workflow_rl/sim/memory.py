@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workflow_rl.arrays import checked_array
-from workflow_rl.jit import inlined, kernel, rule
+from workflow_rl.jit import kernel, rule
 from workflow_rl.scenario.actions import ActionKind, actions_of
 from workflow_rl.scenario.images import NUM_DECOYS
 from workflow_rl.scenario.network import Network
@@ -133,7 +133,7 @@ _REMOVE, _RESTORE = int(ActionKind.REMOVE), int(ActionKind.RESTORE)
 _FIRST_DECOY, _LAST_DECOY = int(ActionKind.FIRST_DECOY), int(ActionKind.MISINFORM) - 1
 
 
-@inlined
+@rule
 def remember(memory: Memory, net: Tables, table: NDArray[np.int64], action: int) -> None:
     """Takes in a step: what Blue did, then what it was shown."""
     kind = net.action_kind[action]
@@ -151,7 +151,7 @@ def remember(memory: Memory, net: Tables, table: NDArray[np.int64], action: int)
     memory.step += 1
 
 
-@inlined
+@rule
 def grow_older(memory: Memory) -> None:
     """Moves what was noted by one step; after eight steps it is forgotten."""
     for w in range(len(memory.scans)):
@@ -186,7 +186,7 @@ def remember_restore(memory: Memory, net: Tables, host: int) -> None:
     memory.restores[w] |= ONE << at
 
 
-@inlined
+@rule
 def remember_activity(memory: Memory, net: Tables, table: NDArray[np.int64]) -> None:
     """Notes the scans and exploits that are shown now."""
     for w in range(len(table)):
@@ -209,14 +209,14 @@ def remember_activity(memory: Memory, net: Tables, table: NDArray[np.int64]) -> 
         memory.ever[w] |= scans | exploits << _EVER_EXPLOITED
 
 
-@inlined
+@rule
 def any_of(word: int) -> int:
     """Returns, in each host's first bit, whether any of its four bits is set."""
     pairs = word | word >> 2
     return (pairs | pairs >> 1) & _FIRST
 
 
-@inlined
+@rule
 def recency(newer: int, older: int, ever: int) -> int:
     """Returns four bits for each host: in the last 2, 4, 8 steps; ever."""
     in_2 = (newer | newer >> 1) & _FIRST
@@ -225,7 +225,7 @@ def recency(newer: int, older: int, ever: int) -> int:
     return in_2 | in_4 << 1 | in_8 << 2 | (ever & _FIRST) << 3
 
 
-@inlined
+@rule
 def write_memory(
     memory: Memory, net: Tables, table: NDArray[np.int64], rows: NDArray[np.int8], k: int
 ) -> Written:

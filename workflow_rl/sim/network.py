@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from workflow_rl.jit import inlined, rule
+from workflow_rl.jit import rule
 from workflow_rl.scenario.images import DECOY_NAMES, PORTS_OF_DECOYS
 from workflow_rl.scenario.records import ONE
 from workflow_rl.scenario.tables import Tables
@@ -13,7 +13,7 @@ from workflow_rl.sim.state import State
 _VSFTPD = 1 << DECOY_NAMES.index("DecoyVsftpd")
 
 
-@inlined
+@rule
 def red_hosts(env: State) -> int:
     """Returns the hosts on which Red has a session of any level."""
     return env.privileged | env.removable | env.persistent
@@ -25,20 +25,20 @@ def held_hosts(states: NDArray[np.void]) -> NDArray[np.int64]:
     return held
 
 
-@inlined
+@rule
 def zone_is_reached(env: State, net: Tables, zone: int) -> bool:
     """Says whether Red has a route to the zone: it holds one of the hosts that open it."""
     opened: bool = red_hosts(env) & net.opened_by[zone] != 0
     return opened
 
 
-@inlined
+@rule
 def is_reachable(env: State, net: Tables, host: int) -> bool:
     """Says whether Red, always acting from its foothold, has a route to the host."""
     return zone_is_reached(env, net, net.zone[host])
 
 
-@inlined
+@rule
 def open_ports(env: State, net: Tables, host: int) -> int:
     """Returns the ports on which the host listens, decoys included."""
     ports: int = net.ports[host] | PORTS_OF_DECOYS[env.decoys[host]]

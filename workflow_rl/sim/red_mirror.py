@@ -19,7 +19,7 @@ from workflow_rl.sim.turn import red_chooses
 
 # What the game tells after a step: the fields of State that `RedMirror.take_in` is given.
 TOLD: Final = (
-    *("subnets_known", "addresses_known", "names_known", "ports_known", "ports", "ot_known"),
+    *("subnets_known", "addresses_known", "names_known", "ports_known", "ot_known"),
     *("red_success", "red_outcome", "red_exploit"),
 )
 
@@ -53,8 +53,13 @@ class RedMirror:
         self.batch.reset(seed)
 
     def take_in(self, told: Mapping[str, Any]) -> None:
-        """Takes in what Red was told after a step: a value for each field of TOLD."""
+        """Takes in what Red was told after a step.
+
+        Args:
+            told: a value for each field of TOLD, and `ports`, (hosts,).
+        """
         state = self.batch.state
+        state["ports"][0, : len(told["ports"])] = told["ports"]
         for name in TOLD:
             state[name][0] = told[name]
         state["step"] += 1

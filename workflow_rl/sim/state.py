@@ -61,6 +61,9 @@ class Raised(IntEnum):
     NOT_IMPLEMENTED_ERROR = 3
 
 
+EXCEPTIONS: Final = (None, "KeyError", "IndexError", "NotImplementedError")  # of each Raised
+
+
 class RedAction(IntEnum):
     """What Red does in a step."""
 

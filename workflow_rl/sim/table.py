@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from workflow_rl.arrays import numbers
 from workflow_rl.errors import InvalidInputError
-from workflow_rl.jit import inlined
+from workflow_rl.jit import rule
 from workflow_rl.scenario.network import Network
 from workflow_rl.scenario.records import HOSTS_IN_WORD, ONE, capacity_of
 from workflow_rl.scenario.tables import signed
@@ -48,34 +48,34 @@ def read_table(network: Network, table: NDArray[np.int64]) -> list[tuple[int, in
     return read
 
 
-@inlined
+@rule
 def activity_at(table: NDArray[np.int64], place: int) -> int:
     """Returns the Activity that a table shows at a place."""
     shown: int = table[place >> _SHIFT] >> 4 * (place & _PLACE) & _ACTIVITY
     return shown
 
 
-@inlined
+@rule
 def mark_at(table: NDArray[np.int64], place: int) -> int:
     """Returns Blue's mark at a place of a table, a Mark."""
     marked: int = table[place >> _SHIFT] >> (4 * (place & _PLACE) + 2) & 0b11
     return marked
 
 
-@inlined
+@rule
 def mark(env: State, place: int, new: int) -> None:
     """Changes Blue's mark at a place."""
     word, at = place >> _SHIFT, 4 * (place & _PLACE)
     env.table[word] = env.table[word] & ~(_MARK * ONE << at) | new * ONE << (at + 2)
 
 
-@inlined
+@rule
 def show(env: State, place: int, new: int) -> None:
     """Shows an activity at a place that shows none yet."""
     env.table[place >> _SHIFT] |= new * ONE << 4 * (place & _PLACE)
 
 
-@inlined
+@rule
 def clear_activity(env: State) -> None:
     """Takes down the activities of the step before."""
     for word in range(len(env.table)):
