@@ -10,9 +10,8 @@ import workflow_rl
 from tests.cli.run import TOY_SEARCH, TOY_TRAIN, Capture, Made, flags, refusal, run_here
 from tests.runs.toy import the_run
 from workflow_rl.agents.policy import load_policy
-from workflow_rl.config import Asked, ExperimentConfig
 from workflow_rl.runs.store import stored_config
-from workflow_rl.scenario.loading import SCENARIO2, network_of
+from workflow_rl.scenario.loading import network_of
 
 # Red's desk and two more; behind them the books, and the till, whose service Red can stop.
 SHOP = """
@@ -66,7 +65,7 @@ def test_a_search_there_trains_its_own_base_policy_and_says_what_it_is_played_on
 
 def test_a_run_knows_its_network_without_the_file(made: Made) -> None:
     run, _ = made
-    network = network_of(SHOP.replace("\n[", "\n\n["))
+    network = network_of(SHOP)
     assert stored_config(run).game.network == network
     assert load_policy(run).network == network
 
@@ -166,17 +165,3 @@ def test_a_training_for_any_order_there_plays_a_landscape(tmp_path: Path) -> Non
     found = json.loads((the_run(tmp_path / "played") / "landscape.json").read_text())
     assert sorted(row["workflow"] for row in found["orders"]) == ["back > front", "front > back"]
     assert network_of(found["network"]) == network_of(tmp_path / "shop.toml")
-
-
-def test_the_default_attacker_is_one_that_can_play(tmp_path: Path) -> None:
-    for network, red in (("scenario2", "bline"), ("office", "bline"), ("plant", "meander")):
-        asked = Asked(sections={"game": {"network": network}})
-        assert ExperimentConfig.for_search(asked).game.red_agent == red
-    asked = Asked(sections={"game": {"network": "plant", "red_agent": "bline"}})
-    assert ExperimentConfig.for_search(asked).game.red_agent == "bline"
-
-
-def test_a_search_on_scenario2_by_name_is_the_usual_one() -> None:
-    asked = Asked(sections={"game": {"network": "scenario2"}})
-    assert ExperimentConfig.for_search(asked) == ExperimentConfig.for_search(Asked())
-    assert ExperimentConfig.for_search(asked).game.network == SCENARIO2

@@ -39,7 +39,7 @@ def test_every_rollout_strategy_of_the_documents_is_a_preset(
     assert config.max_updates(100) >= config.min_updates
 
 
-def test_the_presets_are_those_of_the_documents_and_five_of_ours() -> None:
+def test_the_presets_are_those_of_the_documents_and_six_of_ours() -> None:
     assert set(PRESETS) == {
         *(name for name, *_ in DOCUMENTED),
         "strongest",
@@ -47,6 +47,7 @@ def test_the_presets_are_those_of_the_documents_and_five_of_ours() -> None:
         "best-response",
         "robust",
         "robust-universal",
+        "own-network",
     }
     assert PRESETS["parallel200"] == Preset()
     original = TrainConfig(**PRESETS["original"].train)

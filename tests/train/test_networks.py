@@ -92,7 +92,7 @@ def test_a_training_goes_on_exactly_from_its_checkpoint(
 
 
 def test_a_training_on_any_order_shows_the_hosts_of_its_network() -> None:
-    some = job(order=None, units="any", shown_order="ranks+due", game={"network": OFFICE})
+    some = job(order=None, units="any", game={"network": OFFICE})
     training = trained(some)
     found = training.job.policy(final(training))
     assert found.encoding is not None

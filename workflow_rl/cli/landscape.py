@@ -70,7 +70,7 @@ _FIXED: Final = (
     "ordered_results",
 )
 _PLAYED: Final = {  # settings that count where nothing is trained
-    "game": ("red_agent", "episode_length", "rules", "green_agent"),
+    "game": ("red_agent", "episode_length", "rules", "green_agent", "network"),
     "train": ("units", "require", "compliance_threshold"),
     "search": ("gp_beta", "initial_design"),
 }

@@ -68,7 +68,7 @@ def add_to(commands: Commands) -> None:
         "workflow-rl play --policy logs/exp_20260101_120000_4242\n"
         "printf 'DecoyFemitter User2\\nRestore User1\\n' | workflow-rl play",
     )
-    add_setting(parser, GAME["red_agent"], default="bline; meander where B_line cannot play")
+    add_setting(parser, GAME["red_agent"], default="the first of bline, meander, path that plays")
     for name in _GAME:
         add_setting(parser, GAME[name])
     add_network(parser, "that of the policy, or scenario2")

@@ -210,7 +210,7 @@ class ExperimentConfig:
     def of(cls, asked: Asked) -> Self:
         """Returns the configuration of requested settings; raises as `preset`.
 
-        Where B_line cannot play the network asked for, Meander attacks by default.
+        Where B_line cannot play the network asked for, Meander attacks by default, or else path.
         """
         preset = DEFAULT_PRESET if asked.preset is None else asked.preset
         chosen = replace(asked, preset=preset).settings()

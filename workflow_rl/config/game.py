@@ -11,7 +11,7 @@ from workflow_rl.config.reds import MIXED, RED_AGENTS, Red, red_agent_name, reds
 from workflow_rl.config.setting import setting, settings
 from workflow_rl.errors import InvalidInputError, shown
 from workflow_rl.scenario.attackers import default_red
-from workflow_rl.scenario.loading import SCENARIO2, SHIPPED, network_of, stored_network
+from workflow_rl.scenario.loading import SCENARIO2, network_of, stored_network
 from workflow_rl.scenario.network import Network
 
 RuleSetName = Literal["main", "competition"]
@@ -94,7 +94,7 @@ class GameConfig:
     )
 
     network: Annotated[Network, PlainSerializer(stored_network)] = setting(
-        f"network: {', '.join(SHIPPED)}, or a file (*.toml, or a scenario of CybORG, *.yaml)",
+        "network, by its name or file",
         default=SCENARIO2,
         read=network_of,
         basic=True,
@@ -126,7 +126,7 @@ class GameConfig:
 
     @classmethod
     def on(cls, network: Network, **settings: Any) -> Self:
-        """Returns a game on a network; where B_line cannot play, Meander attacks by default."""
+        """Returns a game on a network, by default against an attacker that can play."""
         return cls(**{"red_agent": default_red(network), "network": network, **settings})
 
     def changed(self, **changes: Any) -> Self:

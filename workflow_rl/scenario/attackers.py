@@ -126,9 +126,11 @@ def forecasts(network: Network) -> tuple[Forecast, ...]:
 
 
 def default_red(network: Network) -> str:
-    """Returns who attacks where nobody is named: B_line, or Meander where B_line cannot play."""
-    bline, _ = forecasts(network)
-    return bline.red if bline.course is Course.PLAYS else "meander"
+    """Returns who attacks where nobody is named: the first of CybORG's two that can, else path."""
+    for forecast in forecasts(network):
+        if forecast.course is Course.PLAYS:
+            return forecast.red
+    return "path"
 
 
 class _Ends(Exception):  # noqa: N818 - no error, but the end of a search

@@ -142,6 +142,7 @@
       item.classList.toggle("due", isDue);
       item.querySelector(".due-mark").hidden = !isDue;
     }
+    follow(frame.redHost);
     drawRoutes(); // cards grow and shrink with what they show
     for (const [index, path] of [...byId("routes").children].entries()) {
       path.classList.toggle("held", routes[index].every((host) => frame.hosts[host].access !== "none"));
@@ -150,6 +151,15 @@
     scrub.setAttribute("aria-valuetext", `step ${position} of ${last}`);
     byId("position").textContent = `${position} / ${last}`;
     moveCursor();
+  };
+
+  // Scrolls a network that is wider than its frame to what Red does.
+  const follow = (host) => {
+    const view = document.querySelector(".network-frame[role]");
+    if (!view || !cards[host]) return;
+    const [card, seen] = [cards[host], view].map((part) => part.getBoundingClientRect());
+    if (card.left < seen.left) view.scrollLeft -= seen.left - card.left + 12;
+    else if (card.right > seen.right) view.scrollLeft += card.right - seen.right + 12;
   };
 
   // --- the lines between subnets
