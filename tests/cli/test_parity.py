@@ -11,7 +11,7 @@ from workflow_rl.cli import main
 from workflow_rl.parity.trace import load_trace
 
 FILE_LINE = re.compile(
-    r"(\S+): red (\w+), rules (\w+): (\d+) episodes, (\d+) steps, 30 fields a step, "
+    r"(\S+): red (\w+), rules (\w+): (\d+) episodes, (\d+) steps, 31 fields a step, "
     r"(\d+) mismatches"
 )
 
@@ -28,7 +28,7 @@ def test_recordings_of_the_rule_set_agree(rules: str, capsys: Capture) -> None:
     ]
     episodes, steps = (sum(t.episodes for t in traces), sum(t.lengths.sum() for t in traces))
     assert compared.startswith("compared: obs, ")
-    assert compared.count(",") == 29
+    assert compared.count(",") == 30
     assert last == f"parity: {episodes} episodes, {steps} steps, 0 mismatches"
 
 
