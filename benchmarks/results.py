@@ -52,6 +52,7 @@ _GAMES: Final = 10_000  # of a cell
 _GAMES_OF_AN_ORDER: Final = 500
 _GAMES_AGAINST_EACH: Final = 200  # of an order
 _TOP, _BOTTOM = 6, 2  # orders that best responses are trained for
+_SHORTER: Final = "--seeds 2 --transitions 2500000"  # best responses to so many orders
 _SEEDS: Final = (0, 1, 2)
 _EXPLOITED: Final = (
     ("best", "main"),
@@ -248,6 +249,35 @@ def holding() -> Section:
     }
 
 
+def holding_responses() -> Section:
+    """What best responses take under the orders of `holding`, by the results of `exploit`."""
+    held = json.loads(STORED.read_text("utf-8"))["holding"]["rows"]
+    rows = []
+    for order in (row["order"] for row in held):
+        command = f"workflow-rl exploit universal --workflow {'>'.join(order)} {_SHORTER}"
+        found = _found(f"exploit_universal_{'_'.join(order)}", command)
+        seeds = [response["reward"]["mean"] for response in found["responses"]]
+        kept = {key: found[key] for key in ("exploitability", "transitions")}
+        rows.append({"order": order, "seeds": seeds, **kept})
+    command = f"workflow-rl exploit universal --workflow ORDER {_SHORTER}"
+    return {"command": command, "games": GAMES, "rows": rows}
+
+
+def mixture() -> Section:
+    """What defenders reach against fixed mixtures of attackers: no defender can hold better."""
+    found = _found("mixture", "python -m benchmarks.mixture REDS")["found"]
+    rounds = {name: part for name, part in found.items() if name.startswith("round ")}
+    least = min(rounds, key=lambda name: rounds[name]["bound"]["mean"])
+    rows = [
+        {"round": name.removeprefix("round ")}
+        | {key: part[key] for key in ("value", "start", "best_response", "bound", "transitions")}
+        | {"attackers": len(part["mixture"])}
+        for name, part in rounds.items()
+    ]
+    tightest = rounds[least] | {"attackers": len(rounds[least]["mixture"])}
+    return {"command": "python -m benchmarks.mixture REDS", "rows": rows, "tightest": tightest}
+
+
 def parity() -> Section:
     """The recordings of the real CybORG in the repository."""
     rows = []
@@ -329,6 +359,8 @@ SECTIONS: Final = {
     "exploitability": exploitability,
     "costs": costs,
     "holding": holding,
+    "holding_responses": holding_responses,
+    "mixture": mixture,
     "searches": searches,
     "units": units,
     **{f"speed_{name}": _speed(name) for name in ("sim", "train", "vector", "engines")},
