@@ -160,15 +160,29 @@ def by_hand() -> Section:
 
 
 def exploitability() -> Section:
-    """What attackers that adapt take from shipped defenders, by the results of `exploit`."""
+    """What attackers that adapt take from shipped defenders, by the results of `exploit`.
+
+    A defender whose results are not there keeps its stored row, which names its own revision.
+    """
+    command = "workflow-rl exploit AGENT --rules RULES"
+    before = json.loads(STORED.read_text("utf-8")).get("exploitability", {"rows": []})
+    stored = {(row["agent"], row["rules"]): row for row in before["rows"]}
     rows = []
     for name, rules in _EXPLOITED:
-        found = _found(f"exploit_{name}_{rules}", f"workflow-rl exploit {name} --rules {rules}")
-        seeds = [response["reward"]["mean"] for response in found["responses"]]
-        kept = ("exploitability", "transitions", "actions_a_game")
-        kept_here = {key: found[key] for key in kept}
-        rows.append({"agent": name, "rules": rules, "seeds": seeds, **kept_here})
-    command = "workflow-rl exploit AGENT --rules RULES"
+        file = f"exploit_{name}_{rules}"
+        if (name, rules) in stored and not (RESULTS / f"{file}.json").exists():
+            rows.append({"revision": before["revision"]} | stored[name, rules])
+            continue
+        found = _found(file, f"workflow-rl exploit {name} --rules {rules}")
+        rows.append(
+            {
+                "agent": name,
+                "rules": rules,
+                "seeds": [response["reward"]["mean"] for response in found["responses"]],
+                "revision": git_revision(),
+            }
+            | {key: found[key] for key in ("exploitability", "transitions", "actions_a_game")}
+        )
     return {"command": command, "games": GAMES, "rows": rows}
 
 
