@@ -45,6 +45,15 @@ from workflow_rl.workflow.orders import ORDERS, TYPES, Order
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _TRACES: Final = _ROOT / "tests" / "parity" / "traces"
+_MIXED: Final = (  # the first attackers of the mixtures
+    "benchmarks/attackers/enterprise0_main.safetensors",
+    *(
+        f"workflow_rl/envs/red_policies/vs-{n}_main.safetensors"
+        for n in ("robust", "best", "universal")
+    ),
+)
+_MIXING: Final = "--rounds 2 --updates 60 --longer 3 --red-updates 0 --judged 2000"
+_ATTACKER: Final = _ROOT / "benchmarks" / "attackers" / "enterprise0_main.safetensors"
 STORED: Final = _ROOT / "docs" / "results.json"
 _REDS: Final = ("bline", "meander")
 _GOOD: Final = TYPES.read(("enterprise", "user", "op_server", "op_host", "defender"))
@@ -183,7 +192,12 @@ def exploitability() -> Section:
             }
             | {key: found[key] for key in ("exploitability", "transitions", "actions_a_game")}
         )
-    return {"command": command, "games": GAMES, "rows": rows}
+    beside = []
+    for name, order in (("robust", None), ("universal", _GOOD)):
+        agent = PolicyAgent(load_policy(name), name, order)
+        reward = play_batch(agent, GameConfig(red_agent=str(_ATTACKER)), 5, GAMES).result.reward
+        beside.append({"agent": name, "rules": "main", **asdict(reward)})
+    return {"command": command, "games": GAMES, "rows": rows, "attacker_of_the_training": beside}
 
 
 def _found(name: str, command: str) -> Any:
@@ -279,7 +293,8 @@ def holding_responses() -> Section:
 
 def mixture() -> Section:
     """What defenders reach against fixed mixtures of attackers: no defender can hold better."""
-    found = _found("mixture", "python -m benchmarks.mixture REDS")["found"]
+    command = f"python -m benchmarks.mixture {' '.join(_MIXED)} {_MIXING}"
+    found = _found("mixture", command)["found"]
     rounds = {name: part for name, part in found.items() if name.startswith("round ")}
     least = min(rounds, key=lambda name: rounds[name]["bound"]["mean"])
     rows = [
@@ -289,7 +304,8 @@ def mixture() -> Section:
         for name, part in rounds.items()
     ]
     tightest = rounds[least] | {"attackers": len(rounds[least]["mixture"])}
-    return {"command": "python -m benchmarks.mixture REDS", "rows": rows, "tightest": tightest}
+    command = f"python -m benchmarks.mixture REDS {_MIXING}"
+    return {"command": command, "reds": list(_MIXED), "rows": rows, "tightest": tightest}
 
 
 def parity() -> Section:
