@@ -53,7 +53,11 @@ _MIXED: Final = (  # the first attackers of the mixtures
     ),
 )
 _MIXING: Final = "--rounds 2 --updates 60 --longer 3 --red-updates 0 --judged 2000"
-_ATTACKER: Final = _ROOT / "benchmarks" / "attackers" / "enterprise0_main.safetensors"
+_ATTACKERS: Final = {  # of the population that `universal` was trained against
+    path.stem.removesuffix("_main"): str(path)
+    for path in sorted((_ROOT / "benchmarks" / "attackers").glob("*_main.safetensors"))
+}
+_ATTACKER: Final = _ATTACKERS["enterprise0"]
 STORED: Final = _ROOT / "docs" / "results.json"
 _REDS: Final = ("bline", "meander")
 _GOOD: Final = TYPES.read(("enterprise", "user", "op_server", "op_host", "defender"))
@@ -195,7 +199,7 @@ def exploitability() -> Section:
     beside = []
     for name, order in (("robust", None), ("universal", _GOOD)):
         agent = PolicyAgent(load_policy(name), name, order)
-        reward = play_batch(agent, GameConfig(red_agent=str(_ATTACKER)), 5, GAMES).result.reward
+        reward = play_batch(agent, GameConfig(red_agent=_ATTACKER), 5, GAMES).result.reward
         beside.append({"agent": name, "rules": "main", **asdict(reward)})
     return {"command": command, "games": GAMES, "rows": rows, "attacker_of_the_training": beside}
 
@@ -241,14 +245,15 @@ def costs() -> Section:
 def holding() -> Section:
     """All 120 orders against every attacker by `universal`: which holds against its worst."""
     universal = load_policy("universal")
-    attackers = (*_REDS, *DEVIATING_REDS)
+    files = {red: red for red in (*_REDS, *DEVIATING_REDS)} | _ATTACKERS
+    attackers = tuple(files)
     scores: dict[str, dict[str, float]] = {}
     least = 1.0  # compliance
     for order in ORDERS:
         agent = PolicyAgent(universal, "universal", order)
         cells = {
-            red: play_batch(agent, GameConfig(red_agent=red), 5, _GAMES_AGAINST_EACH, order)
-            for red in attackers
+            red: play_batch(agent, GameConfig(red_agent=file), 5, _GAMES_AGAINST_EACH, order)
+            for red, file in files.items()
         }
         least = min(least, *(cell.result.compliance.mean for cell in cells.values()))
         scores[str(order)] = {red: cell.mean for red, cell in cells.items()}
