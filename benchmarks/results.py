@@ -46,6 +46,19 @@ from workflow_rl.workflow.orders import ORDERS, TYPES, Order
 
 _ROOT: Final = Path(__file__).resolve().parent.parent
 _TRACES: Final = _ROOT / "tests" / "parity" / "traces"
+_MIXED: Final = (  # the first attackers of the mixtures
+    "benchmarks/attackers/enterprise0_main.safetensors",
+    *(
+        f"workflow_rl/envs/red_policies/vs-{n}_main.safetensors"
+        for n in ("robust", "best", "universal")
+    ),
+)
+_MIXING: Final = "--rounds 2 --updates 60 --longer 3 --red-updates 0 --judged 2000"
+_ATTACKERS: Final = {  # of the population that `universal` was trained against
+    path.stem.removesuffix("_main"): str(path)
+    for path in sorted((_ROOT / "benchmarks" / "attackers").glob("*_main.safetensors"))
+}
+_ATTACKER: Final = _ATTACKERS["enterprise0"]
 STORED: Final = _ROOT / "docs" / "results.json"
 _REDS: Final = ("bline", "meander")
 _GOOD: Final = TYPES.read(("enterprise", "user", "op_server", "op_host", "defender"))
@@ -53,6 +66,7 @@ _GAMES: Final = 10_000  # of a cell
 _GAMES_OF_AN_ORDER: Final = 500
 _GAMES_AGAINST_EACH: Final = 200  # of an order
 _TOP, _BOTTOM = 6, 2  # orders that best responses are trained for
+_SHORTER: Final = "--seeds 2 --transitions 2500000"  # best responses to so many orders
 _SEEDS: Final = (0, 1, 2)
 _EXPLOITED: Final = (
     ("best", "main"),
@@ -160,16 +174,35 @@ def by_hand() -> Section:
 
 
 def exploitability() -> Section:
-    """What attackers that adapt take from shipped defenders, by the results of `exploit`."""
+    """What attackers that adapt take from shipped defenders, by the results of `exploit`.
+
+    A defender whose results are not there keeps its stored row, which names its own revision.
+    """
+    command = "workflow-rl exploit AGENT --rules RULES"
+    before = json.loads(STORED.read_text("utf-8")).get("exploitability", {"rows": []})
+    stored = {(row["agent"], row["rules"]): row for row in before["rows"]}
     rows = []
     for name, rules in _EXPLOITED:
-        found = _found(f"exploit_{name}_{rules}", f"workflow-rl exploit {name} --rules {rules}")
-        seeds = [response["reward"]["mean"] for response in found["responses"]]
-        kept = ("exploitability", "transitions", "actions_a_game")
-        kept_here = {key: found[key] for key in kept}
-        rows.append({"agent": name, "rules": rules, "seeds": seeds, **kept_here})
-    command = "workflow-rl exploit AGENT --rules RULES"
-    return {"command": command, "games": GAMES, "rows": rows}
+        file = f"exploit_{name}_{rules}"
+        if (name, rules) in stored and not (RESULTS / f"{file}.json").exists():
+            rows.append({"revision": before["revision"]} | stored[name, rules])
+            continue
+        found = _found(file, f"workflow-rl exploit {name} --rules {rules}")
+        rows.append(
+            {
+                "agent": name,
+                "rules": rules,
+                "seeds": [response["reward"]["mean"] for response in found["responses"]],
+                "revision": git_revision(),
+            }
+            | {key: found[key] for key in ("exploitability", "transitions", "actions_a_game")}
+        )
+    beside = []
+    for name, order in (("robust", None), ("universal", _GOOD)):
+        agent = PolicyAgent(load_policy(name), name, order)
+        reward = play_batch(agent, GameConfig(red_agent=_ATTACKER), 5, GAMES).result.reward
+        beside.append({"agent": name, "rules": "main", **asdict(reward)})
+    return {"command": command, "games": GAMES, "rows": rows, "attacker_of_the_training": beside}
 
 
 def _found(name: str, command: str) -> Any:
@@ -213,14 +246,15 @@ def costs() -> Section:
 def holding() -> Section:
     """All 120 orders against every attacker by `universal`: which holds against its worst."""
     universal = load_policy("universal")
-    attackers = (*_REDS, *DEVIATING_REDS)
+    files = {red: red for red in (*_REDS, *DEVIATING_REDS)} | _ATTACKERS
+    attackers = tuple(files)
     scores: dict[str, dict[str, float]] = {}
     least = 1.0  # compliance
     for order in ORDERS:
         agent = PolicyAgent(universal, "universal", order)
         cells = {
-            red: play_batch(agent, GameConfig(red_agent=red), 5, _GAMES_AGAINST_EACH, order)
-            for red in attackers
+            red: play_batch(agent, GameConfig(red_agent=file), 5, _GAMES_AGAINST_EACH, order)
+            for red, file in files.items()
         }
         least = min(least, *(cell.result.compliance.mean for cell in cells.values()))
         scores[str(order)] = {red: cell.mean for red, cell in cells.items()}
@@ -247,6 +281,37 @@ def holding() -> Section:
         "compliance": least,
         "rows": rows,
     }
+
+
+def holding_responses() -> Section:
+    """What best responses take under the orders of `holding`, by the results of `exploit`."""
+    held = json.loads(STORED.read_text("utf-8"))["holding"]["rows"]
+    rows = []
+    for order in (row["order"] for row in held):
+        command = f"workflow-rl exploit universal --workflow {'>'.join(order)} {_SHORTER}"
+        found = _found(f"exploit_universal_{'_'.join(order)}", command)
+        seeds = [response["reward"]["mean"] for response in found["responses"]]
+        kept = {key: found[key] for key in ("exploitability", "transitions")}
+        rows.append({"order": order, "seeds": seeds, **kept})
+    command = f"workflow-rl exploit universal --workflow ORDER {_SHORTER}"
+    return {"command": command, "games": GAMES, "rows": rows}
+
+
+def mixture() -> Section:
+    """What defenders reach against fixed mixtures of attackers: no defender can hold better."""
+    command = f"python -m benchmarks.mixture {' '.join(_MIXED)} {_MIXING}"
+    found = _found("mixture", command)["found"]
+    rounds = {name: part for name, part in found.items() if name.startswith("round ")}
+    least = min(rounds, key=lambda name: rounds[name]["bound"]["mean"])
+    rows = [
+        {"round": name.removeprefix("round ")}
+        | {key: part[key] for key in ("value", "start", "best_response", "bound", "transitions")}
+        | {"attackers": len(part["mixture"])}
+        for name, part in rounds.items()
+    ]
+    tightest = rounds[least] | {"attackers": len(rounds[least]["mixture"])}
+    command = f"python -m benchmarks.mixture REDS {_MIXING}"
+    return {"command": command, "reds": list(_MIXED), "rows": rows, "tightest": tightest}
 
 
 def parity() -> Section:
@@ -330,6 +395,8 @@ SECTIONS: Final = {
     "exploitability": exploitability,
     "costs": costs,
     "holding": holding,
+    "holding_responses": holding_responses,
+    "mixture": mixture,
     "searches": searches,
     "units": units,
     **{f"speed_{name}": _speed(name) for name in ("sim", "train", "vector", "engines")},

@@ -79,7 +79,7 @@ def best(acting: Acting, scores: Any, rows: Any) -> list[int]:
 
 @pytest.mark.parametrize("space", SPACES, ids=lambda space: space.name)
 def test_every_output_has_a_name_a_meaning_and_a_mask(space: ActionSpace) -> None:
-    assert action_space_named(space.name, SCENARIO2) is space  # type: ignore[arg-type]
+    assert action_space_named(space.name, SCENARIO2) is space
     assert len(set(space.outputs)) == space.size
     rng, acting = np.random.default_rng(0), space.begin(5)
     for _ in range(60):

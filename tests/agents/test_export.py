@@ -161,6 +161,7 @@ def most_probable(policy: Policy) -> Policy:
 
 REMEMBERING: Any = {
     "best": load_policy("best"),
+    "recall": most_probable(load_policy("robust")),
     "any order": most_probable(load_policy("universal")),
     "one order, shielded": most_probable(load_policy("universal", workflow=ORDERS[77])),
     "no masks, tanh": new_policy("memory", activation="tanh"),
@@ -210,4 +211,4 @@ def test_with_its_memory_inside_it_plays_whole_games_as_the_policy_does(
 def test_an_export_with_memory_needs_a_memory() -> None:
     for policy in (new_policy(), new_policy("cardiff", "cardiff")):
         said = refusal(export_policy, policy, with_memory=True)
-        assert "an export with memory needs a policy with the observation memory" in said
+        assert "an export with memory needs a policy with the observation memory or recall" in said

@@ -82,7 +82,7 @@ def test_a_run_or_a_file_may_have_the_name_of_a_shipped_policy(
         *(("cardiff", red, "cardiff", "cardiff") for red in ("bline", "meander")),
         *(("ppo", red, "challenge", "all") for red in ("bline", "meander")),
         ("best", None, "memory", "useful"),
-        ("universal", None, "memory", "useful"),
+        ("universal", None, "recall", "useful"),
     ],
 )
 def test_each_policy_says_what_it_was_trained_for(

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SHORT = "--repeats 2 --seconds 0.01"
 SCALE = "scale --repeats 1 --seconds 0.01 --workflows 1 --updates 1 --envs 2 --observations 5 9"
 RAY = pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs Ray")
+REDS = "workflow_rl/envs/red_policies/vs-best_main.safetensors"
 TOYS = (
     f"sim {SHORT} --red-agent meander --rules competition --no-start-up",
     f"train {SHORT} --settle 2 --n-envs 4 --observation memory",
@@ -29,6 +30,7 @@ TOYS = (
     f"belief {SHORT} --games 20 --episode-length 20 --blue random greedy",
     "standing_orders --evaluations 3 --games 5 --rules competition",
     "soak --minutes 0.02 --n-envs 5",
+    f"mixture {REDS} --rounds 2 --updates 1 --longer 1 --red-updates 1 --games 5 --judged 5",
     f"{SCALE} --executors processes --nodes 0",
     pytest.param(
         f"{SCALE} --executors ray --nodes 2 --tiny 4",
@@ -40,6 +42,7 @@ WRONG = (
     ("sim --output .", ". is a directory: name a file"),
     ("vector --contenders sync ray", "argument --contenders: invalid choice: 'ray'"),
     ("belief --blue nobody", "nobody is no run directory, no policy file and no baseline"),
+    ("mixture nowhere.safetensors", "nowhere.safetensors is no file"),
     ("soak --minutes nan", "argument --minutes: must be from 0.001 to 10000.0, not nan"),
 )
 

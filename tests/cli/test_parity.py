@@ -11,7 +11,7 @@ from workflow_rl.cli import main
 from workflow_rl.parity.trace import load_trace
 
 FILE_LINE = re.compile(
-    r"(\S+): red (\w+), rules (\w+): (\d+) episodes, (\d+) steps, 30 fields a step, "
+    r"(\S+): red (\w+), rules (\w+): (\d+) episodes, (\d+) steps, 33 fields a step, "
     r"(\d+) mismatches"
 )
 
@@ -28,7 +28,7 @@ def test_recordings_of_the_rule_set_agree(rules: str, capsys: Capture) -> None:
     ]
     episodes, steps = (sum(t.episodes for t in traces), sum(t.lengths.sum() for t in traces))
     assert compared.startswith("compared: obs, ")
-    assert compared.count(",") == 29
+    assert compared.count(",") == 32
     assert last == f"parity: {episodes} episodes, {steps} steps, 0 mismatches"
 
 
@@ -54,3 +54,36 @@ def test_a_broken_file_is_refused_before_any_replay(tmp_path: Path, capsys: Capt
     shutil.copy(MAIN_SLEEP, tmp_path / "a.npz")
     (tmp_path / "b.npz").write_bytes(MAIN_SLEEP.read_bytes()[:9000])
     assert "b.npz is not a " in refusal(["parity", str(tmp_path)], capsys, tmp_path)
+
+
+def test_a_folder_of_networks_ends_with_a_table(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("crash_01", "net_08"):  # net_08 was recorded under the rules competition
+        shutil.copytree(TRACES.parent / "networks" / name, tmp_path / name)
+    assert main(["parity", str(tmp_path)]) == 0
+    *_, head, first, second, _, total, count = capsys.readouterr().out.splitlines()
+    assert head.split() == ["network", "hosts", "episodes", "steps", "mismatches"]
+    rows = [line.split() for line in (first, second)]
+    assert [(row[0], row[-1]) for row in rows] == [("crash_01", "0"), ("net_08", "0")]
+    episodes, steps = (sum(int(row[column]) for row in rows) for column in (2, 3))
+    assert total == f"parity: {episodes} episodes, {steps} steps, 0 mismatches"
+    assert count == "networks: 2"
+
+
+def test_a_mismatch_on_one_of_several_networks_fails(tmp_path: Path, capsys: Capture) -> None:
+    for name in ("crash_01", "net_08"):
+        shutil.copytree(TRACES.parent / "networks" / name, tmp_path / name)
+    scenario = tmp_path / "net_08" / "scenario.yaml"
+    text = scenario.read_text(encoding="utf-8")
+    assert ": Low" in text
+    scenario.write_text(text.replace(": Low", ": High"), encoding="utf-8")
+    assert main(["parity", str(tmp_path)]) == 1
+    assert "first divergence: file " in capsys.readouterr().out
+
+
+def test_live_play_refuses_what_cyborg_cannot_play(tmp_path: Path, capsys: Capture) -> None:
+    assert "CybORG cannot play office" in refusal(
+        ["parity", "--live", "--network", "office"], capsys, tmp_path
+    )
+    assert "--network only goes with --live" in refusal(
+        ["parity", str(MAIN_SLEEP), "--network", "office"], capsys, tmp_path
+    )

@@ -87,7 +87,7 @@ def test_a_shorter_training_needs_no_more_updates_than_it_has_episodes(
 def test_the_warm_start_universal_brings_that_policy_s_network_and_short_trainings() -> None:
     given: dict[str, Any] = {"search": {"warm_start": "universal"}}
     config = ExperimentConfig.preset("parallel200", **given)
-    universal = ExperimentConfig.preset("universal")
+    universal = ExperimentConfig.preset("robust-universal")
     for name in ("hidden", "action_space", "shown_order", "follow"):
         assert getattr(config.train, name) == getattr(universal.train, name)
     assert config.game.observation == universal.game.observation

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from tests.envs.networks import OFFICE, OTHERS
+from tests.scenario.networks import scenario
 from workflow_rl import Cage2Env, Cage2VectorEnv, evaluate
-from workflow_rl.scenario.loading import SCENARIO2
+from workflow_rl.scenario.loading import SCENARIO2, network_of
 from workflow_rl.scenario.network import Network
 from workflow_rl.sim.state import RedAction, RedAgent
 
@@ -33,9 +34,15 @@ def test_undefended_it_stops_the_service_of_a_target_in_every_game(network: Netw
     assert (state["red_action"] == RedAction.IMPACT).any()
 
 
-def test_it_needs_nothing_that_only_scenario2_has() -> None:
-    assert (undefended(OFFICE, "bline").state["ot_down"] == 0).any()  # where B_line gets lost
-    assert (undefended(OFFICE, "path").state["ot_down"] != 0).all()
+@pytest.mark.parametrize("name", ["crash_04", "net_01", "net_04"])
+def test_it_goes_on_where_cyborg_s_bline_raises(name: str) -> None:
+    network = network_of(scenario(name))
+    bline, path = (undefended(network, red).state for red in ("bline", "path"))
+    assert (bline["red_raised"] != 0).all()
+    assert (bline["red_action"] == RedAction.SLEEP).all()
+    assert not bline["ot_down"].any()
+    assert not path["red_raised"].any()
+    assert (path["ot_down"] != 0).mean() > 0.5  # exploits fail, too
 
 
 def test_patience_and_mixtures_go_with_it() -> None:

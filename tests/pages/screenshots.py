@@ -18,7 +18,7 @@ from workflow_rl.pages.report import write_report
 from workflow_rl.runs.store import stored_config
 from workflow_rl.scenario.actions import NO_HOST
 from workflow_rl.scenario.scenario2 import ACTION_HOST
-from workflow_rl.sim.state import NOBODY
+from workflow_rl.scenario.tables import NOBODY
 
 IMAGES = Path(__file__).resolve().parent.parent.parent / "docs" / "images"
 

@@ -39,7 +39,7 @@ class Play:
     """Episodes of the simulator, (episodes, steps)."""
 
     rewards: NDArray[np.float64]
-    ot_running: NDArray[np.bool_]
+    ot_down: NDArray[np.bool_]
     red_action: NDArray[np.int8]
     red_target: NDArray[np.int8]
     red_exploit: NDArray[np.int8]
@@ -66,7 +66,7 @@ class Play:
             & (self.red_outcome == Outcome.SUCCESS)
             & (self.red_exploit != SSH_BRUTE_FORCE)
         )
-        shown = self.table[shell] >> 4 * self.red_target[shell].astype(np.int64) & 0b11
+        shown = self.table[shell][:, 0] >> 4 * self.red_target[shell].astype(np.int64) & 0b11
         return np.asarray(shown == Activity.EXPLOIT)
 
     def action_counts(self) -> dict[str, NDArray[np.int64]]:

@@ -59,7 +59,7 @@ def test_the_simulator_repeats_cyborg_with_a_red_policy(tmp_path: Path) -> None:
 
 
 @pytest.mark.cyborg
-@pytest.mark.parametrize("red_agent", ["bline", "meander", "random"])
+@pytest.mark.parametrize("red_agent", ["bline", "meander", "random", "path"])
 def test_the_simulator_repeats_cyborg_on_any_network(red_agent: str, tmp_path: Path) -> None:
     for hosts, zones in ((4, 2), (11, 4), (35, 3)):
         network = random_network(hosts, zones, hosts, Reachability.CYBORG, rare=0.4)

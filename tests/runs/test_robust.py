@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.cli.run import run_here
@@ -119,3 +120,32 @@ def test_a_policy_that_follows_any_order_is_trained_against_a_population(tmp_pat
         for k in range(2)
     ]
     assert len({train["against_workflow"] for train in against}) == 2  # each under its own order
+
+
+def test_it_may_start_from_a_policy_that_follows_no_order_and_be_attacked_under_one(
+    tmp_path: Path,
+) -> None:
+    order = "enterprise > user > op_server > op_host > defender"
+    config = ExperimentConfig.preset(
+        "robust-universal",
+        game={"episode_length": 20, "observation": "recall"},
+        train={"n_envs": 12},
+        population=PLAN | {"rounds": 1, "start": "robust", "under": order},
+    )
+    with open_robust(config, checkpoint_dir=tmp_path) as robust:
+        for _ in robust.events():
+            pass
+        path = robust.directory.path
+    first, base = load_policy(path / "policies" / "blue_0.safetensors"), load_policy("robust")
+    assert first.is_shielded
+    seen = np.random.default_rng(0).integers(0, 2, (20, first.observation.size))
+    for followed in (order, "defender > user > op_server > op_host > enterprise"):
+        assert first.probabilities(seen, followed) == pytest.approx(base.probabilities(seen))
+    under = [
+        json.loads((path / "policies" / f"red_0_{k}.json").read_text())["trained"]["train"]
+        for k in range(2)
+    ]
+    assert under[0]["against_workflow"] == order
+    assert under[1]["against_workflow"] != order
+    wrong = ExperimentConfig.preset("robust-universal", population={"under": "user > sea"})
+    refused("user > sea is not a workflow", lambda: open_robust(wrong).__enter__())

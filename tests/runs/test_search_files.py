@@ -167,7 +167,7 @@ def test_what_is_handed_over_is_universal_tuned_for_the_order_or_as_it_was(tmp_p
     handed_over, order = load_policy(outcome.path), outcome.recommendation.order
     assert handed_over.order == TYPES[order]
     trained = handed_over.config
-    assert (trained.game.red_agent, trained.game.observation) == ("mixed", "memory")
+    assert (trained.game.red_agent, trained.game.observation) == ("mixed", "recall")
     assert trained.train.follow == "shielded"
     kept = outcome.path / "trainings" / "polish" / "snapshots" / "update_000002.safetensors"
     tuned = load_policy(kept).weights

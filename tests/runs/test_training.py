@@ -90,7 +90,7 @@ def test_trials_and_polish_from_universal_start_from_its_weights_wherever_they_r
     for made in (tried, polished):  # a result depends on the job alone
         assert made.base is not None
         assert all((made.base[name] == universal[name]).all() for name in universal)
-        assert (made.order, made.train.follow, made.game.observation) == (7, "shielded", "memory")
+        assert (made.order, made.train.follow, made.game.observation) == (7, "shielded", "recall")
         assert made.game.green_agent == "active"
     assert (tried.game.red_agent, polished.game.red_agent) == ("meander", "mixed")
     assert polished.train.snapshot_every == polished.train.max_updates(100) == 20

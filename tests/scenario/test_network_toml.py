@@ -142,7 +142,7 @@ REFUSED = [
     ("value = 0 ", 'value = "0" ', "hosts.laptop.value: '0' must be a number"),
     ("value = 0 ", "value = true ", "hosts.laptop.value: True must be a number"),
     ("value = 0 ", "value = nan ", "hosts.laptop.value: nan is not allowed"),
-    ("value = 0 ", "value = -1 ", "hosts.laptop.value: -1.0 is not allowed; allowed is 0 to 1,000"),
+    ("value = 0 ", "value = -1 ", "hosts.laptop.value: -1.0 is not allowed; allowed is 0 to 50"),
     ("value = 0 ", f"value = 1{'0' * 400} ", "hosts.laptop.value: .* is too large"),
     ("value = 0 ", f"value = 1{'0' * 5000} ", "line 9|not TOML"),
     ("value = 0 ", "valeu = 0 ", "hosts.laptop.valeu: there is no such field; allowed are zone"),

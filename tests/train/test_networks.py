@@ -50,6 +50,7 @@ def test_a_policy_of_the_office_is_stored_loaded_and_played_there(
         assert one.config.game.network == OFFICE
         assert one.network.digest == OFFICE.digest
         assert str(one.order) == ORDER
+        assert one.order is not None
         assert one.order.units == units_of("types", OFFICE)
     env = Cage2Env(network="office", red_agent="path", seed=1)
     seen, _ = env.reset()
@@ -91,7 +92,7 @@ def test_a_training_goes_on_exactly_from_its_checkpoint(
 
 
 def test_a_training_on_any_order_shows_the_hosts_of_its_network() -> None:
-    some = job(order=None, units="any", shown_order="ranks+due", game={"network": OFFICE})
+    some = job(order=None, units="any", game={"network": OFFICE})
     training = trained(some)
     found = training.job.policy(final(training))
     assert found.encoding is not None

@@ -27,20 +27,29 @@ class Judged(NamedTuple):
 
 
 def judge_by_marks(
-    marks: Mapping[str, str], action: str, order: tuple[str, ...], home: Mapping[str, str] = TYPE_OF
+    marks: Mapping[str, str],
+    action: str,
+    order: tuple[str, ...],
+    home: Mapping[str, str] = TYPE_OF,
+    foothold: str = FOOTHOLD,
 ) -> Judged:
     """Judges `Remove User1` by what Blue saw before it: host -> No, Unknown, User or Privileged."""
     open_hosts = {host for host, mark in marks.items() if mark != "No"}
     already_unknown = {host for host, mark in marks.items() if mark == "Unknown"}
-    return _judge(open_hosts, already_unknown, action, order, home)
+    return _judge(open_hosts, already_unknown, action, order, home, foothold)
 
 
 def judge_by_truth(
-    access: Mapping[str, int], killable: Set[str], action: str, order: tuple[str, ...]
+    access: Mapping[str, int],
+    killable: Set[str],
+    action: str,
+    order: tuple[str, ...],
+    home: Mapping[str, str] = TYPE_OF,
+    foothold: str = FOOTHOLD,
 ) -> Judged:
     """Judges it by where Red is (0 none, 1 user, 2 privileged) and Remove would end a session."""
     open_hosts = {host for host, level in access.items() if level >= 1}
-    return _judge(open_hosts, set(TYPE_OF) - killable, action, order)
+    return _judge(open_hosts, set(access) - killable, action, order, home, foothold)
 
 
 def _judge(
@@ -48,9 +57,10 @@ def _judge(
     remove_is_repeat: set[str],
     action: str,
     order: tuple[str, ...],
-    home: Mapping[str, str] = TYPE_OF,
+    home: Mapping[str, str],
+    foothold: str,
 ) -> Judged:
-    open_hosts = open_hosts - {FOOTHOLD}
+    open_hosts = open_hosts - {foothold}
     kind, _, target = action.partition(" ")
     if kind not in ("Remove", "Restore"):
         return Judged(bool(open_hosts), is_fix=False)

@@ -2,12 +2,19 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.envs.networks import OTHERS
 from tests.refused import refused
 from workflow_rl.config import TrainConfig
+from workflow_rl.scenario.network import Network
 from workflow_rl.scenario.scenario2 import HOST_NAMES, USER0
 from workflow_rl.workflow.episode_orders import AnyOrders, episode_orders_of
 from workflow_rl.workflow.orders import TYPES, Orders
-from workflow_rl.workflow.units import units_of
+from workflow_rl.workflow.units import (
+    fixable,
+    fixable_hosts,
+    stands_for_foothold,
+    units_of,
+)
 
 ANY = AnyOrders()
 PLACES = [host for host in range(len(HOST_NAMES)) if host != USER0]
@@ -20,6 +27,21 @@ def test_every_number_is_an_order_without_gaps(number: int) -> None:
     used = set(ranks[PLACES].tolist())
     assert used == set(range(len(used)))
     assert ranks[USER0] == ranks[HOST_NAMES.index("User1")]
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.sampled_from(list(OTHERS.values())), st.integers(0, AnyOrders.count - 1))
+def test_on_any_network_a_number_ranks_all_hosts_that_can_be_fixed(
+    network: Network, number: int
+) -> None:
+    (ranks,) = AnyOrders(network).host_ranks([number])
+    assert ranks.shape == (len(network.hosts),)
+    used = set(ranks[fixable_hosts(network)].tolist())
+    assert used == set(range(len(used)))
+    foothold = network.number(network.foothold)
+    assert ranks[foothold] == ranks[stands_for_foothold(network)]
+    if network.units == () and number % 3 == 0:
+        assert len(used) == len({network.zone_of[host] for host in fixable(network)})
 
 
 def test_a_third_are_orders_of_types_a_third_of_hosts_and_a_third_of_groups() -> None:

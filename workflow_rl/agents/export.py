@@ -71,8 +71,8 @@ def export_policy(
             recommended policy is taken, or the text `best` or `universal`.
         output: the file to write.
         format: `onnx`, the only one.
-        with_memory: of a policy with the observation `memory`, whether the model takes the
-            challenge's 52 bits and keeps its memory in a state, an input and an output
+        with_memory: of a policy with the observation `memory` or `recall`, whether the model takes
+            the challenge's 52 bits and keeps its memory in a state, an input and an output
             (`export_memory.py`).
         rules: for which rule set one that comes with the package was trained.
         observation: what a model of SB3's PPO was trained on; its file does not say so.

@@ -1,8 +1,9 @@
-"""A policy with the observation `memory` as an ONNX model that keeps its memory in a state.
+"""A policy with a memory as an ONNX model that keeps it in a state.
 
-The graph takes in a step as `sim/memory.py` does, from the challenge's 52 bits and the policy's own
-last action, which the state holds as well: nothing else is needed. Then it masks what would be
-refused or, of a shielded policy, violate the order, and chooses.
+The observation is `memory` or `recall`. The graph takes in a step as `sim/memory.py` does, from the
+challenge's 52 bits and the policy's own last action, which the state holds as well: nothing else is
+needed. Then it masks what would be refused or, of a shielded policy, violate the order, and
+chooses.
 
 Inputs, a row for each of n episodes: `observation`, float (n, 52); `state`, float (n, its size),
 all zeros where an episode begins; and of a policy that follows any order `order`, float (n, 13),
@@ -54,16 +55,21 @@ REFUSED_BY: Final = np.array(
 _FLOAT, _INT64 = 1, 7  # types, by ONNX's numbers
 _AGES: Final = range(8)  # steps for which a scan or an exploit is noted
 _FACTS: Final = ("scanned", "exploited", "restored", "twice", "thrice", "removed")  # of a host
-_PARTS: Final = {  # of the state, in order, with their sizes
+_RESTORES: Final = range(4)  # steps for which `recall` notes a Restore
+_LAST: Final = {"last_action": 1}  # its number and 1; 0 where an episode begins
+_PARTS: Final = {  # of the state, in order, with their sizes; `_LAST` ends it
     **{f"scans_{age}": NUM_HOSTS for age in _AGES},
     **{f"exploits_{age}": NUM_HOSTS for age in _AGES},
     **dict.fromkeys(_FACTS, NUM_HOSTS),
     "decoys": len(PLACEABLE),
     "scanned_decoys": len(PLACEABLE),
     "step": 1,
-    "last_action": 1,  # its number and 1; 0 where an episode begins
 }
-_STATE_SIZE: Final = sum(_PARTS.values())
+_RECALLED: Final = {  # behind these, of the observation `recall`
+    "latest_decoys": len(PLACEABLE),
+    **{f"restores_{age}": NUM_HOSTS for age in _RESTORES},
+}
+_STATES: Final = {"memory": _PARTS | _LAST, "recall": _PARTS | _RECALLED | _LAST}
 
 
 def _bits(words: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -77,18 +83,12 @@ def _hosts_of(kind: ActionKind) -> NDArray[np.float32]:
     return np.asarray(is_on & np.equal(ACTION_KIND, kind)[:, None], np.float32)
 
 
-_INTERFACE: Final = {  # what the metadata say, in the place of what a plain export says
-    "state": {
-        "size": _STATE_SIZE,
-        "begin": "all zeros where an episode begins; next_state is the state of the next step",
-        "layout": dict(_PARTS),
-    },
-    "observation": {
-        "name": "challenge",
-        "size": CHALLENGE_SIZE,
-        "layout": [MEMORY_LAYOUT[0]._asdict() | {"first": 0}],
-    },
+_OBSERVATION: Final = {  # what the metadata say, in the place of what a plain export says
+    "name": "challenge",
+    "size": CHALLENGE_SIZE,
+    "layout": [MEMORY_LAYOUT[0]._asdict() | {"first": 0}],
 }
+_BEGIN: Final = "all zeros where an episode begins; next_state is the state of the next step"
 _RANKS: Final = (
     "the rank of each host as listed, 0 for those to be fixed first, hosts of one unit alike; an "
     "input unless the policy was made for one order"
@@ -101,12 +101,16 @@ def memory_model(policy: Policy, metadata: dict[str, Any]) -> "ModelProto":
     Raises:
         InvalidInputError: the policy has no memory, or outputs that are no actions by themselves.
     """
-    if policy.observation.name != "memory" or not policy.action_space.is_direct:
+    parts = _STATES.get(policy.observation.name)
+    if parts is None or not policy.action_space.is_direct:
         raise InvalidInputError(
-            "an export with memory needs a policy with the observation memory and the action space "
-            f"all or useful, not {policy.observation.name} and {policy.action_space.name}"
+            "an export with memory needs a policy with the observation memory or recall and the "
+            f"action space all or useful, not {policy.observation.name} and "
+            f"{policy.action_space.name}"
         )
-    told = {name: value for name, value in metadata.items() if name != "mask"} | _INTERFACE
+    told = {name: value for name, value in metadata.items() if name != "mask"}
+    told["state"] = {"size": sum(parts.values()), "begin": _BEGIN, "layout": dict(parts)}
+    told["observation"] = _OBSERVATION
     if policy.encoding is not None:
         order = None if policy.order is None else str(policy.order)
         told["order"] = {"size": NUM_HOSTS, "layout": _RANKS, "trained_for": order}
@@ -119,12 +123,14 @@ class _MemoryGraph(Graph):
     def __init__(self, policy: Policy) -> None:
         super().__init__()
         self._one = self.constant(1.0)
+        parts = _STATES[policy.observation.name]
+        size = sum(parts.values())
         observation = self.input("observation", np.float32, CHALLENGE_SIZE)
-        state = self.split(self.input("state", np.float32, _STATE_SIZE), [*_PARTS.values()], "was")
+        state = self.split(self.input("state", np.float32, size), [*parts.values()], "was")
         by_host = self._reshaped(observation, NUM_HOSTS, 4)
         first, second, low, high = (self._column(by_host, k) for k in range(4))
         exploit, scan = second, self._and(first, self._not(second))
-        now = self._remembered(dict(zip(_PARTS, state, strict=True)), scan, exploit)
+        now = self._remembered(dict(zip(parts, state, strict=True)), scan, exploit)
         seen = [observation, *self._written(now)]
         marked = self._and(self._or(low, high), self.constant(np.arange(NUM_HOSTS) != USER0))
         unknown = self._and(low, self._not(high))
@@ -145,9 +151,9 @@ class _MemoryGraph(Graph):
         self.choice(policy, self.network(policy, self.add("Concat", *seen, axis=1)), mask)
         action = self.add("Add", self.add("Cast", "action", to=_FLOAT), self._one)
         last = self._reshaped(action, 1)
-        kept = [now[part] for part in _PARTS if part != "last_action"]
+        kept = [now[part] for part in parts if part not in _LAST]
         self.add("Concat", *kept, last, axis=1, name="next_state")
-        self.output("next_state", np.float32, _STATE_SIZE)
+        self.output("next_state", np.float32, size)
 
     # --- the memory: `sim/memory.py`, rule by rule
 
@@ -167,6 +173,13 @@ class _MemoryGraph(Graph):
             now[fact] = self._and(was[fact], others)
         now["restored"] = self._or(was["restored"], restored)
         now["removed"] = self._or(now["removed"], removed)
+        if "latest_decoys" in was:
+            there = self._matrix(scan, on_hosts)
+            kept = self._and(was["latest_decoys"], self._not(there))
+            now["latest_decoys"] = self._or(kept, self._and(now["decoys"], there))
+            for age in reversed(_RESTORES[1:]):
+                now[f"restores_{age}"] = was[f"restores_{age - 1}"]
+            now["restores_0"] = restored
         new = self._matrix(self._and(scan, self._not(was["scanned"])), on_hosts)
         stood = self._and(now["decoys"], new)
         now["scanned_decoys"] = self._or(was["scanned_decoys"], stood)
@@ -197,7 +210,7 @@ class _MemoryGraph(Graph):
         )
         fixes = [now[fact] for fact in ("twice", "thrice", "removed", "restored")]
         reached = self.add("GreaterOrEqual", now["step"], self.constant(np.array(CLOCK, float)))
-        return [
+        shown = [
             self._per_host([*self._recent(scans), now["scanned"]]),
             self._per_host([*self._recent(exploits), now["exploited"]]),
             self._per_host(fixes),
@@ -205,6 +218,10 @@ class _MemoryGraph(Graph):
             self.add("Cast", reached, to=_FLOAT),
             now["scanned_decoys"],
         ]
+        if "latest_decoys" in now:
+            restores = self._per_host([now[f"restores_{age}"] for age in _RESTORES])
+            shown += [now["latest_decoys"], restores]
+        return shown
 
     def _recent(self, ages: list[str]) -> list[str]:
         """Returns whether something was noted in the last 2, 4, 8 steps."""

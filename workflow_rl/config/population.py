@@ -41,6 +41,12 @@ class PopulationConfig:
         default="best",
         metavar="POLICY",
     )
+    under: str | None = setting(
+        "order under which a defender that follows any is attacked; the last lineage draws orders",
+        default=None,
+        metavar="ORDER",
+        unset="every lineage draws orders",
+    )
     attackers: tuple[str, ...] = setting(
         "attackers that are in the population from the first round: a policy file; may be repeated",
         default=(),

@@ -112,12 +112,12 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
                 **_AGAINST_ANSWERS,
                 **_ANY_ORDER,
                 "units": ANY,
-                "alignment_lambda": 5.0,
+                "alignment_lambda": 10.0,  # less, and a stochastic policy may look away
             },
-            {"learning_rate": 7e-4},
-            {"observation": "memory"},
+            {"learning_rate": 2e-4, "entropy_weight": 0.003},  # it starts near its goal
+            {"observation": "recall"},
             "modern",
-            {"rounds": 60, "start": "universal"},
+            {"rounds": 50, "start": "robust", "script_share": 0.45, "anneal_rounds": 50},
         ),
         "best-response": Preset(
             {
@@ -160,7 +160,7 @@ PRESETS: Final[Mapping[PresetName, Preset]] = MappingProxyType(
 OF_UNIVERSAL: Final = Preset(
     {name: _WITH_MEMORY[name] for name in ("hidden", "action_space")} | dict(_ANY_ORDER),
     {"activation": PPO_FORMS["modern"].activation},
-    {"observation": "memory"},
+    {"observation": "recall"},
 )
 FROM_UNIVERSAL: Final = OF_UNIVERSAL.changed(
     Preset(

@@ -21,6 +21,9 @@ from workflow_rl.sim.state import Access, Outcome, RedAction, RedAgent
 
 _Array = NDArray[Any]
 _SHOWN: Final[dict[str, ObservationName]] = {"obs": "challenge", "obs_cw2": "cardiff"}
+# Red agents whose actions are given: a draw names a host, but the random Red draws among all legal
+# actions, and path draws its host in the step of a sweep, which does not show it.
+_NOT_BY_DRAWS: Final = (GIVEN, "random", "path")
 _JUICY_POTATO = TRACE_EXPLOIT_NAMES.index("JuicyPotato")
 _VSFTPD = DECOY_NAMES.index("DecoyVsftpd")
 _V4L2 = TRACE_EXPLOIT_NAMES.index("V4L2KernelExploit")
@@ -214,8 +217,7 @@ def play(trace: Trace, rules: RuleSetName) -> tuple[dict[str, _Array], _Array]:
     red_actions_there = red_actions_of(network)
     draws = recorded_draws(trace)
     actions = trace.arrays["blue_action"].astype(np.int64)
-    # A draw names a host; which of all legal actions the random Red took is given as that action.
-    is_given = reds_of(trace.red_agent)[0].agent in (GIVEN, "random")
+    is_given = reds_of(trace.red_agent)[0].agent in _NOT_BY_DRAWS
     given = red_actions_there.numbers(trace.arrays["red_type"], trace.arrays["red_target"])
     shown = {name: seen for name, seen in _SHOWN.items() if name in trace.arrays}
     collected: dict[str, list[_Array]] = {name: [] for name in (*shown, "reward")}

@@ -20,6 +20,7 @@ import numpy as np
 from workflow_rl.agents.policy import Policy, load_policy
 from workflow_rl.agents.policy_agent import PolicyAgent
 from workflow_rl.config import ExperimentConfig, GameConfig
+from workflow_rl.config.units import ANY
 from workflow_rl.envs.observations import observation_of
 from workflow_rl.envs.reds import RedPolicy
 from workflow_rl.errors import InvalidInputError, TrainingFailedError
@@ -43,8 +44,8 @@ from workflow_rl.runs.tables import RunTables
 from workflow_rl.runs.train import PURPOSE
 from workflow_rl.runs.training import TrainTask, job_of, seed_of
 from workflow_rl.scenario.network import check_network
-from workflow_rl.sim.observation import Observation
 from workflow_rl.train.loop import Training
+from workflow_rl.workflow.encoding import OrderEncoding
 from workflow_rl.workflow.orders import Orders
 from workflow_rl.workflow.units import units_of
 
@@ -163,8 +164,7 @@ class RobustRun:
         """Returns the defender that the first round meets."""
         config = self.directory.config
         if config.population.start != FROM_SCRATCH:
-            start = load_policy(config.population.start, rules=config.game.rules)
-            return _seeing(start, observation_of(config.game.observation, config.game.network))
+            return _fitted(load_policy(config.population.start, rules=config.game.rules), config)
         job = job_of(config, None, seed=seed_of(config, _BLUE))
         with one_thread(), closing(Training(job)) as training:
             return job.policy(training.best)
@@ -210,6 +210,9 @@ class RobustRun:
         """Returns the order that the defender follows against an attacker, if it follows any."""
         if not self.directory.config.train.conditioned:
             return None
+        under, last = self._population.under, f"_{self._population.lineages - 1}"
+        if under is not None and not attacker.endswith(last):
+            return under
         rng = np.random.default_rng([self.directory.config.seed, zlib.crc32(attacker.encode())])
         orders = Orders.of(units_of("types", self.directory.config.game.network), ())
         return orders.format(int(orders.draw(rng, 1)[0]))
@@ -250,17 +253,23 @@ class RobustRun:
         return replace(game, red_agent=mixed, red_probabilities=None)
 
 
-def _seeing(policy: Policy, observation: Observation) -> Policy:
-    """Returns a policy that plays the same and sees more: what is new has no weight yet."""
-    new = observation.size - policy.observation.size
-    if not new:
+def _fitted(policy: Policy, config: ExperimentConfig) -> Policy:
+    """Returns a policy that plays the same and is shown more: what is new has no weight yet."""
+    network = config.game.network
+    new = observation_of(config.game.observation, network).size - policy.observation.size
+    follows = config.train.conditioned and not policy.is_conditioned
+    if not new and not follows:
         return policy
+    units = None if config.train.units == ANY else units_of(config.train.units, network)
+    order = OrderEncoding(config.train.shown_order, units, network).size if follows else 0
     weights = dict(policy.weights)
     for name in ("actor.0.weight", "critic.0.weight"):
-        seen, order = np.split(weights[name], [policy.observation.size], axis=1)
-        nothing = np.zeros((len(seen), new), seen.dtype)
-        weights[name] = np.concatenate([seen, nothing, order], axis=1)
-    game = policy.config.game.changed(observation=observation.name)
+        seen, rest = np.split(weights[name], [policy.observation.size], axis=1)
+        unseen, unordered = (np.zeros((len(seen), size), seen.dtype) for size in (new, order))
+        weights[name] = np.concatenate([seen, unseen, rest, unordered], axis=1)
+    if follows:
+        return job_of(config, None).policy(weights, **policy.facts)
+    game = policy.config.game.changed(observation=config.game.observation)
     return Policy(weights, replace(policy.config, game=game), policy.facts)
 
 
@@ -308,7 +317,9 @@ def open_robust(
 
 
 def _check_start(config: ExperimentConfig) -> None:
-    """Checks that the defender can go on from the policy that it starts from."""
+    """Checks the order, and that the defender can go on from the policy that it starts from."""
+    if config.population.under is not None:
+        Orders.of(units_of("types", config.game.network), ()).read(config.population.under)
     if config.population.start == FROM_SCRATCH:
         return
     start = load_policy(config.population.start, rules=config.game.rules)
@@ -319,18 +330,17 @@ def _check_start(config: ExperimentConfig) -> None:
         "observation": seen.name if sees_as_much else now.name,
         "action_space": config.train.action_space,
         "hidden": config.train.hidden,
-        "conditioned": config.train.conditioned,
-        "order_encoding": config.train.order_encoding,
-        "follow": config.train.follow,
     }
     theirs: dict[str, Any] = {
         "observation": start.config.game.observation,
         "action_space": start.config.train.action_space,
         "hidden": start.config.train.hidden,
-        "conditioned": start.config.train.conditioned,
-        "order_encoding": start.config.train.order_encoding,
-        "follow": start.config.train.follow,
     }
+    if start.is_conditioned or start.order is not None:
+        # A start that knows no order may learn to follow any.
+        for name in ("conditioned", "order_encoding", "follow"):
+            mine[name] = getattr(config.train, name)
+            theirs[name] = getattr(start.config.train, name)
     for name, value in mine.items():
         if theirs[name] != value:
             raise InvalidInputError(

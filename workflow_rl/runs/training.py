@@ -168,7 +168,9 @@ def _tuning_universal(job: TrainJob) -> TrainJob:
     Where orders are valued by attackers, these are the attackers. Its last policy is kept: the
     learning rate is annealed to 0.
     """
-    game = AGAINST_ALL if job.train.objective == "episodes" else FROM_UNIVERSAL.game
+    game = dict(FROM_UNIVERSAL.game)
+    if job.train.objective == "episodes":
+        game = {**AGAINST_ALL, **game}
     changes = dict(FROM_UNIVERSAL.train) | {
         "n_envs": job.train.n_envs,
         "min_updates": job.train.min_updates,

@@ -197,7 +197,8 @@ def step_range(
         if settings.memory:
             remember(env.memory, net, env.table, action)
         write_observation(env, net, settings, observation, k)
-        write_red_access(env, net, red_access, k)
+        if red_hosts(env) != held or env.privileged != privileged:
+            write_red_access(env, net, red_access, k)
         if len(red.memory):
             remember_red(red.memory[k], env, net)
             write_red_view(red.memory[k], env, net, red.observation, k)

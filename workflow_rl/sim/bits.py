@@ -72,7 +72,7 @@ def append_bits(
     left = total - _WORD
     rest = 0 * ONE
     if left:  # a logical shift: what did not fit
-        rest = np.int64(np.uint64(bits) >> np.uint64(number - left))  # type: ignore[assignment]
+        rest = np.int64(np.uint64(bits * ONE) >> np.uint64(number - left))  # type: ignore[assignment]
     return Written(rest, left, written.at + _WORD)
 
 

@@ -24,8 +24,14 @@ _TRUE = int(Success.TRUE)
 def path_chooses(env: State, net: Tables, draw: int) -> None:
     """Moves along the stages by the last result and names the next action."""
     if env.path_hosts[0] == NOBODY:
-        env.path_hosts[0] = choose(draw, net.path_first)
-        env.path_kind = _ESCALATE if env.path_hosts[0] == net.foothold else _SWEEP
+        if net.path_first == ONE << net.foothold:
+            env.path_hosts[0], env.path_kind = net.foothold, _ESCALATE
+        elif env.path_kind == _SWEEP and env.red_success == _TRUE:
+            env.path_hosts[0], env.path_kind = choose(draw, net.path_first), _SCAN
+        else:
+            env.path_kind = env.red_action = _SWEEP
+            env.red_target = net.zone[net.foothold]
+            return
     elif env.red_success == _TRUE:
         advance(env, net)
     else:

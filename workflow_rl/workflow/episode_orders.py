@@ -75,7 +75,7 @@ def _thrown(network: Network, numbers: Indices) -> NDArray[np.int8]:
             left, drawn[:, host] = np.divmod(left, groups)
         rest = rest * _MIXING & _POSITIVE
     drawn[:, network.number(network.foothold)] = drawn[:, stands_for_foothold(network)]
-    is_used = np.zeros((len(numbers), hosts), np.bool_)
+    is_used = np.zeros((len(numbers), _FEWEST_GROUPS + _GROUPINGS), np.bool_)
     np.put_along_axis(is_used, drawn, True, axis=1)
     dense = is_used.cumsum(axis=1) - 1
     return np.take_along_axis(dense, drawn, axis=1).astype(np.int8)
