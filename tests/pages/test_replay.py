@@ -164,7 +164,7 @@ def test_a_recorded_episode_is_shown_as_it_was_recorded(rules: RuleSetName, path
         ).tolist()
         assert [Mark[h["mark"].upper()] for h in hosts] == (bits[:, 2] + 2 * bits[:, 3]).tolist()
         assert [h["malware"] for h in hosts] == recorded["malware"].astype(bool).tolist()
-        assert frame["ot"] == (not recorded["ot_down"])
+        assert frame["ot"] == (not recorded["ot_down"].any())
         assert frame["reward"] == pytest.approx(float(recorded["reward"]))
 
 

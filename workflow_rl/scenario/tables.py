@@ -125,7 +125,7 @@ class Tables(Protocol):
 
     # --- Green
     num_green: Number
-    green: Annotated[NDArray[np.int8], np.int8, (MOST_GREEN,)]  # hosts in their order, then NOBODY
+    green: Annotated[NDArray[np.int8], np.int8, (MOST_GREEN,)]  # a host, or NOBODY
 
 
 def host_set(network: Network, hosts: Iterable[str]) -> int:
@@ -160,10 +160,10 @@ def tables_of(network: Network) -> NDArray[np.void]:
     tables["outside"] = host_set(
         network, (host for host in network.host_names if network.zone_of[host] != home)
     )
-    scanned = sorted(network.number(host) for host in roles.green if host is not None)
     tables["num_green"] = len(roles.green)
     tables["green"][:] = NOBODY
-    tables["green"][: len(scanned)] = scanned
+    for i, host in enumerate(roles.green):
+        tables["green"][i] = NOBODY if host is None else network.number(host)
     record.flags.writeable = False
     return record
 

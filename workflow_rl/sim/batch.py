@@ -19,7 +19,6 @@ from workflow_rl.sim.blue import decoys_changed
 from workflow_rl.sim.checks import checked_actions
 from workflow_rl.sim.draws import LAST_OUTCOME, WORDS, Draws, philox
 from workflow_rl.sim.memory import remember
-from workflow_rl.sim.network import red_hosts
 from workflow_rl.sim.observation import simulated
 from workflow_rl.sim.observe import write_decoy_mask, write_observation, write_red_access
 from workflow_rl.sim.red_given import NOT_GIVEN, is_legal, legal_actions, red_actions_of
@@ -188,7 +187,6 @@ def step_range(
         action = actions[k]
         red_action = red_actions[k] if len(red_actions) else NOT_GIVEN
         draws = draws_of(env, net, settings, given, k)
-        held, privileged = red_hosts(env), env.privileged
         play_turn(env, net, settings, action, red_action, draws)
         reward[k] = reward_of(env)
         reward_tenths[k, 0] = env.confidentiality
@@ -197,8 +195,7 @@ def step_range(
         if settings.memory:
             remember(env.memory, net, env.table, action)
         write_observation(env, net, settings, observation, k)
-        if red_hosts(env) != held or env.privileged != privileged:
-            write_red_access(env, net, red_access, k)
+        write_red_access(env, net, red_access, k)
         if len(red.memory):
             remember_red(red.memory[k], env, net)
             write_red_view(red.memory[k], env, net, red.observation, k)
