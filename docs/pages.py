@@ -178,6 +178,7 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
         "envs.parallel_vector.Cage2ParallelVectorEnv",
         "belief.belief.Belief",
     ),
+    "Networks": ("scenario.loading.network_of", "scenario.network.Network"),
     "Search and training": (
         "api.search",
         "api.SearchResult",

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from workflow_rl.playbook.reading import read_playbook as read_playbook
     from workflow_rl.playbook.writing import write_playbook as write_playbook
     from workflow_rl.runs.train import train_workflow as train_workflow
+    from workflow_rl.scenario.loading import network_of as network_of
+    from workflow_rl.scenario.network import Network as Network
 
 __version__ = "0.1.0"
 _HOMES = {
@@ -46,6 +48,7 @@ _HOMES = {
     "Execution": "workflow_rl.config",
     "ExperimentConfig": "workflow_rl.config",
     "LandscapeResult": "workflow_rl.api",
+    "Network": "workflow_rl.scenario.network",
     "Policy": "workflow_rl.agents.policy",
     "SearchResult": "workflow_rl.api",
     "SharedMemoryVectorEnv": "workflow_rl.envs.shared",
@@ -53,6 +56,7 @@ _HOMES = {
     "export_policy": "workflow_rl.agents.export",
     "landscape": "workflow_rl.api",
     "load_policy": "workflow_rl.agents.policy",
+    "network_of": "workflow_rl.scenario.loading",
     "parallel_env": "workflow_rl.envs.parallel",
     "read_playbook": "workflow_rl.playbook.reading",
     "replay": "workflow_rl.api",

@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import gymnasium
@@ -6,8 +7,9 @@ import pytest
 
 import workflow_rl
 from tests.refused import refused
-from workflow_rl.envs.registration import CYBORG_ENV_IDS, ENV_IDS
+from workflow_rl.envs.registration import CYBORG_ENV_IDS, ENV_IDS, NETWORK_ENV_ID
 from workflow_rl.errors import InvalidInputError
+from workflow_rl.scenario.network_toml import toml_of
 
 ENV_ID = ENV_IDS["main"]
 
@@ -20,6 +22,17 @@ def test_every_rule_set_has_a_name_of_its_own(rules: str, name: str) -> None:
     assert isinstance(several, workflow_rl.Cage2VectorEnv)
     assert (single.config.rules, single.config.red_agent) == (rules, "meander")
     assert single.config == several.config
+
+
+def test_a_network_in_a_file_is_played_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(toml_of(workflow_rl.network_of("plant")), encoding="utf-8")
+    for network in ("office", str(file)):
+        single = gymnasium.make(NETWORK_ENV_ID, network=network).unwrapped
+        several = gymnasium.make_vec(NETWORK_ENV_ID, num_envs=2, network=network)
+        assert isinstance(single, workflow_rl.Cage2Env)
+        assert isinstance(several, workflow_rl.Cage2VectorEnv)
+        assert single.config.network == several.config.network == workflow_rl.network_of(network)
 
 
 def test_the_real_cyborg_has_the_same_names() -> None:

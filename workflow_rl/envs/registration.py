@@ -23,12 +23,20 @@ RED_ENV_IDS: Final[dict[str, str]] = {
     "main": "workflow_rl/Cage2Red-v0",
     "competition": "workflow_rl/Cage2RedCompetition-v0",
 }
+NETWORK_ENV_ID: Final = "workflow_rl/Network-v0"  # of the network that the argument names
 _RED: Final = "workflow_rl.agents.red_env"
 
 
 def register() -> None:
     """Registers the environments for `gymnasium.make` and `gymnasium.make_vec`."""
     vector = f"{__name__}:make_vector_env"
+    if NETWORK_ENV_ID not in gymnasium.registry:
+        gymnasium.register(
+            NETWORK_ENV_ID,
+            "workflow_rl.envs.single:Cage2Env",
+            vector_entry_point=vector,
+            kwargs={"network": "office"},
+        )
     for ids, entry_point, vector_entry_point in (
         (ENV_IDS, "workflow_rl.envs.single:Cage2Env", vector),
         (CYBORG_ENV_IDS, "workflow_rl.envs.cyborg:CyborgEnv", None),
