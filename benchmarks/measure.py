@@ -23,6 +23,7 @@ from workflow_rl.envs.cyborg_import import PATH_VARIABLE, load_cyborg
 from workflow_rl.errors import InvalidInputError, WorkerDiedError
 from workflow_rl.files import json_text, named_output, write_named
 from workflow_rl.provenance import git_revision
+from workflow_rl.scenario.network import Network
 
 RESULTS: Final = Path(__file__).resolve().parent / "results"
 _SHOWN: Final = ("workflow-rl", "numpy", "numba", "gymnasium", "torch", "stable-baselines3", "ray")
@@ -223,7 +224,8 @@ class Benchmark:
         figures = {
             "benchmark": self.name,
             "settings": {
-                k: str(v) if isinstance(v, Path) else v for k, v in vars(self.args).items()
+                k: str(v) if isinstance(v, Path | Network) else v
+                for k, v in vars(self.args).items()
             },
             "machine": machine,
             "tables": self.tables,

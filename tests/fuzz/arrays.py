@@ -111,7 +111,7 @@ def games() -> dict[str, Door]:
         batch = make_batch(N, game)
         batch.reset(0)
         doors[f"Batch.step, {observation}"] = batch.step, (zeros(N),)
-        doors[f"Batch.step with draws, {observation}"] = batch.step, (zeros(N), zeros(N, 4))
+        doors[f"Batch.step with draws, {observation}"] = batch.step, (zeros(N), zeros(N, 5))
         kept = {name: array for name, array in batch.saved().items() if name != "states"}
         loaded = make_batch(N, game)
         loaded.reset(0)

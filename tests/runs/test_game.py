@@ -21,6 +21,7 @@ CHANGES: dict[str, dict[str, Any]] = {
     "episode_length": {"episode_length": 35},
     "rules": {"rules": "competition"},
     "observation": {"observation": "memory"},
+    "network": {"network": "cage1"},
     "green_agent": {"green_agent": "active"},
     "red_probabilities": {
         "red_agent": "mixed",
@@ -41,6 +42,7 @@ def played(run: Path, game: GameConfig) -> list[Result]:
             red_agents=game.scored_reds,
             rules=game.rules,
             green_agent=game.green_agent,
+            network=game.network,
             workflow=order,
             seed=SCORING_SEED,
         )

@@ -260,7 +260,7 @@ def test_bline_takes_the_host_itself_as_its_pivot_before_those_that_it_shows() -
     roles = Roles(entry="entry", pivots=("earlier", "first"))
     net = tiny.network(*parts, known=(in_zone("entry"),), roles=roles)
     assert course(net)[1] is Raised.KEY_ERROR  # by its name; its address is not shown
-    parts = (*parts[:2], host("first", "Gateway", "earlier", "first"), *parts[3:])
+    parts = (*parts[:2], host("first", "Gateway", "first", "earlier"), *parts[3:])
     net = tiny.network(*parts, known=(in_zone("entry"),), roles=roles)
     assert course(net, 5)[0][-1] == "DNS first"
 

@@ -27,7 +27,7 @@ def test_a_mirror_chooses_what_the_red_of_the_game_chooses(red_agent: str) -> No
         batch.step(action, draws[step])
         kinds, targets = batch.state["red_action"], batch.state["red_target"]
         assert chosen == red_actions_of(game.network).numbers(kinds, targets)[0]
-        told = {name: batch.state[name][0] for name in TOLD}
+        told = {name: batch.state[name][0] for name in (*TOLD, "ports")}
         if batch.state["red_action"][0] != RedAction.DISCOVER_NETWORK_SERVICES:
             told["red_outcome"] = Outcome.NOTHING  # no other action's is told
         mirror.take_in(told)

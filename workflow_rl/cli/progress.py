@@ -144,7 +144,6 @@ class SearchProgress(Bars):
         """Prepares the bars of a run, some of whose trials may have been done before."""
         super().__init__(console)
         self._config = config
-        self._orders = orders_of(config.train, config.game.network)
         self._earlier = earlier
         self._training = ""  # whose updates are shown
         self._best = float("-inf")
@@ -174,6 +173,10 @@ class SearchProgress(Bars):
         elif notice := notice_of(event):
             print_whole(self.console, notice)
 
+    def _short(self, order: int) -> str:
+        """Returns an order as tables show it."""
+        return orders_of(self._config.train, self._config.game.network)[order].short
+
     def _start(self, task: TrainTask) -> None:
         if task.name not in (BASE, TRAINING):
             self.begin(_WORKFLOWS, self._config.search.n_workflows)
@@ -181,7 +184,7 @@ class SearchProgress(Bars):
         order = task.job.order
         named = workflow_named(self._config, order)
         if order is not None and task.name != TRAINING:
-            named = self._orders[order].short
+            named = self._short(order)
         if is_response(task.name):
             named = f"an attacker, against the policy for {named}"
         print_whole(self.console, f"{task.name}: {named}")
@@ -223,7 +226,7 @@ class SearchProgress(Bars):
         self.move(_WORKFLOWS, self._done, news)
         print_whole(
             self.console,
-            f"{self._done}/{total} {self._orders[order].short}: "
+            f"{self._done}/{total} {self._short(order)}: "
             f"{result.reward}, compliance {result.compliance.mean:.3f}"
             f"{'' if found.is_compliant else ', too low'}",
         )
