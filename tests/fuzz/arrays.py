@@ -130,7 +130,7 @@ def games() -> dict[str, Door]:
     single.reset()
     doors["Cage2Env.step"] = single.step, (0,)
     episode = Episode(GameConfig(episode_length=10**6), 0)
-    doors["Episode.act"] = episode.act, (0, zeros(4))
+    doors["Episode.act"] = episode.act, (0, zeros(5))
     belief, alone = Belief(N), Belief(1)
     doors["Belief.update"] = belief.update, (TABLES, zeros(N))
     doors["Belief.update, one"] = alone.update, (TABLES[0], 0)
