@@ -13,6 +13,7 @@ import random
 import sys
 import traceback
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -141,7 +142,7 @@ def games() -> dict[str, Door]:
     doors["Belief.restart"] = belief.restart, (truths(N),)
     doors["Belief.load"] = (
         lambda *given: belief.load(dict(zip(("tables", "actions", "steps"), given, strict=True))),
-        (zeros(N, 2), zeros(N, 2, dtype=np.int16), np.array([2, 1, 0])),
+        (zeros(N, 2, 1), zeros(N, 2, dtype=np.int16), np.array([2, 1, 0])),
     )
     return doors
 
@@ -149,14 +150,14 @@ def games() -> dict[str, Door]:
 def verdicts() -> dict[str, Door]:
     """Compliance, and how an order is shown."""
     ranks = TYPES.host_ranks([0, 1, 2])
-    each, hosts = zeros(N), zeros(N, dtype=np.int16)
+    each, hosts, tables = zeros(N), zeros(N), zeros(N, 1)
     values, ended = floats(STEPS, N), truths(STEPS, N)
     verdicts = zeros(STEPS, N, dtype=np.int8)
     doors: dict[str, Door] = {
-        "packed_tables": (packed_tables, (TABLES,)),
-        "judge_observed": (judge_observed, (each, each, ranks)),
+        "packed_tables": (partial(packed_tables, SCENARIO2), (TABLES,)),
+        "judge_observed": (judge_observed, (tables, each, ranks)),
         "judge_true": (judge_true, (hosts, hosts, each, ranks)),
-        "without_violations": (without_violations, (truths(N, 145), each, ranks)),
+        "without_violations": (without_violations, (truths(N, 145), tables, ranks)),
         "compliance_shares": (
             with_last(compliance_shares, Tally.zeros(N)),
             (verdicts, ended, ended),
@@ -165,7 +166,7 @@ def verdicts() -> dict[str, Door]:
             lambda *tally: compliance_shares(verdicts, ended, ended, Tally(*tally)),
             tuple(Tally.zeros(N)),
         ),
-        "explain_observed": (with_last(explain_observed, TYPES[0]), (0, 20)),
+        "explain_observed": (with_last(explain_observed, TYPES[0]), (tables[0], 20)),
         "explain_true": (with_last(explain_true, TYPES[0]), (0, 0, 20)),
         "discounted_returns": (with_last(discounted_returns, 0.9), (values, ended)),
         "generalised_advantages": (
@@ -181,7 +182,7 @@ def verdicts() -> dict[str, Door]:
     for name in ("onehot", "ranks", "precedence", "due", "ranks+due"):
         encoding = OrderEncoding(name, TYPES.units)
         doors[f"OrderEncoding.order_bits, {name}"] = encoding.order_bits, (ranks,)
-        doors[f"OrderEncoding.step_bits, {name}"] = encoding.step_bits, (each, ranks)
+        doors[f"OrderEncoding.step_bits, {name}"] = encoding.step_bits, (tables, ranks)
     return doors
 
 

@@ -14,6 +14,7 @@ from workflow_rl.workflow.compliance import (
     NOT_A_FIX,
     REPEAT,
     VIOLATION,
+    checked_tables,
     judge_observed,
     judge_true,
     open_by_table,
@@ -46,11 +47,12 @@ class Explanation:
 def explain_observed(table: NDArray[np.int64], action: int, order: Order) -> Explanation:
     """Judges an action by what Blue's table, packed as `State.table`, showed before it."""
     network = order.units.network
-    judged = judge_observed(table[None], [action], order.host_ranks[None], network)
+    tables = checked_tables([table], 1, network)
+    judged = judge_observed(tables, [action], order.host_ranks[None], network)
     words = ("marked in Blue's table", "it is already marked Unknown, so removing it is a repeat")
     return _explained(
         int(judged.verdict[0]),
-        int(open_by_table(tables_of(network)[0], table)),
+        int(open_by_table(tables_of(network)[0], tables[0])),
         action,
         order,
         words,
